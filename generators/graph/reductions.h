@@ -91,20 +91,22 @@ inline void cumsum(const Node &n, Tensor &t, const std::vector<Halide::Var> &var
     std::vector<Expr> first(vars.begin(), vars.end()), here = first, before = first;
     const size_t d = vars.size() - 1 - axis;
     Index own = index;
+    // Sums lie as the result does: Halide 21 fails on a vector with a guard that reads what is stored the other way round.
+    const auto place = [&](const Expr &i) { return reverse ? extent - 1 - i : i; };
     const auto source = [&](const Expr &i) {
-        own[axis] = reverse ? extent - 1 - i : i;
+        own[axis] = place(i);
         return x(own);
     };
     sums(vars) = cast(sum_type(t.type), 0);
-    first[d] = 0;
-    here[d] = r;
-    before[d] = r - 1;
+    first[d] = place(0);
+    here[d] = place(r);
+    before[d] = place(r - 1);
     sums(first) = cast(sum_type(t.type), source(0));
     sums(here) = sums(before) + cast(sum_type(t.type), source(r));
-    const Expr place = reverse ? extent - 1 - Expr(vars[d]) : Expr(vars[d]);
     std::vector<Expr> at(vars.begin(), vars.end());
-    at[d] = exclusive ? max(place - 1, 0) : place;
-    t.f(vars) = cast(t.type, exclusive ? select(place == 0, cast(sum_type(t.type), 0), sums(at)) : sums(at));
+    const Expr own_place = vars[d], begin = reverse ? extent - 1 : Expr(0);
+    at[d] = !exclusive ? own_place : reverse ? min(own_place + 1, extent - 1) : max(own_place - 1, 0);
+    t.f(vars) = cast(t.type, exclusive ? select(own_place == begin, cast(sum_type(t.type), 0), sums(at)) : sums(at));
 }
 
 }  // namespace halyard

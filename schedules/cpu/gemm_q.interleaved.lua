@@ -17,13 +17,13 @@ return schedule "gemm_q" {
   },
 
   apply = function(k, p, target)
-    local lanes = target:lanes "f32"
+    local columns = p.columns > 0 and p.columns or target:lanes "f32"
     local wide = target.vector_registers >= 32
     local tile = {
       m = k.y:dim(1):extent(),
-      lanes = lanes,
+      lanes = math.min(target:lanes "f32", columns), -- a tile of 8 columns has no vectors of 16
       panel = p.interleaved,
-      columns = p.columns > 0 and p.columns or lanes,
+      columns = columns,
       rows = p.rows > 0 and p.rows or k:has "a_q" and (wide and 8 or 4) or wide and 4 or 2,
       few = p.few,
       task = p.task,

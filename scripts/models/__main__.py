@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import sys
+import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -89,13 +90,10 @@ def compile_model(request):
     for k in built.values():
         k.function = f"{name}_{k.key}"
         if k.group.schedule:
-            path = os.path.join(base, k.group.schedule)
             if k.group.call:
                 raise ModelError(f'{k.group.at}: a schedule is for op = "graph"')
-            if not os.path.isfile(path):
-                raise ModelError(f'{k.group.at}: there is no schedule {path}')
-            with open(path, encoding="utf-8") as f:
-                k.key = hashlib.sha256((k.key + f.read()).encode()).hexdigest()[:16]
+            with open(groups_lua.schedule_of(k.group, base), "rb") as f:
+                k.key = hashlib.sha256(k.key.encode() + f.read()).hexdigest()[:16]
             k.function = f"{name}_{k.key}"
         if k.key in unique:
             continue
@@ -172,8 +170,12 @@ def main():
     try:
         compile_model(request)
     except ModelError as e:
-        print(e, file=sys.stderr)
-        sys.exit(1)
+        sys.exit(str(e))
+    except MemoryError:
+        sys.exit(f"{request['model']}: error: there is no memory for the arrays of the model")
+    except Exception as e:  # of the onnx package, of numpy, or what nobody thought of here
+        at = [f"{os.path.basename(f.filename)}:{f.lineno}" for f in traceback.extract_tb(e.__traceback__)]
+        sys.exit(f"{request['model']}: error: the model cannot be read: {type(e).__name__}: {read.first_line(e)} (at {' '.join(at[-3:])})")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <random>
 
@@ -28,6 +29,11 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using Dimensions = std::map<std::string, int64_t>;
 
+// A report may be anybody's; so may its JSON be of other types.
+Failure no_report(const std::string &path) {
+    return Failure(fmt::format("{}: error: this is no report of halyard compile, or one of an older version", path));
+}
+
 json read_report(const std::string &path) {
     std::error_code error;
     if (!fs::is_regular_file(path, error)) {
@@ -39,7 +45,7 @@ json read_report(const std::string &path) {
     const bool named = whole && std::all_of(report["groups"].begin(), report["groups"].end(),
                                             [](const json &g) { return g.contains("after") && g.contains("saved") && g.contains("kind"); });
     if (!named) {
-        throw Failure(fmt::format("{}: error: this is no report of halyard compile, or one of an older version", path));
+        throw no_report(path);
     }
     return report;
 }
@@ -48,6 +54,11 @@ Dimensions dimensions_of(const json &report, const ExplainModelRequest &request)
     Dimensions made;
     std::vector<std::string> names;
     for (const auto &d : report["dimensions"]) {
+        for (const char *end : {"least", "most"}) {
+            if (!d.at(end).is_number_integer() || d.at(end) < 1 || d.at(end) > std::numeric_limits<int32_t>::max()) {
+                throw no_report(request.report);
+            }
+        }
         made[d.at("name")] = d.at("least");
         names.push_back(d.at("name"));
     }
@@ -160,6 +171,12 @@ void measure(const json &report, const Dimensions &dims, const ExplainModelReque
     }
     sizes.resize(std::max<size_t>(sizes.size(), 1));
     const size_t inputs = report["inputs"].size(), arrays = inputs + report["outputs"].size();
+    const auto *counts = model.symbol<const int32_t *>(explained.name + "_counts");
+    if (sizes.size() != std::max<size_t>(size_t(counts[0]), 1) || inputs != size_t(counts[1]) || arrays - inputs != size_t(counts[2]) ||
+        report["calls"] != counts[3]) {
+        throw Failure(
+            fmt::format("{}: error: the library beside it has other dimensions, arrays or calls; compile the model again", request.report));
+    }
     std::vector<size_t> bytes(arrays + 1);
     model.check(model.function<int (*)(const int32_t *, size_t *)>("measure")(sizes.data(), bytes.data()));
     explained.workspace = double(bytes[0]);
@@ -178,7 +195,7 @@ void measure(const json &report, const Dimensions &dims, const ExplainModelReque
     using Time = int (*)(const void *, const int32_t *, void *const *, void *, double *);
     const auto run = model.function<Run>("run");
     const auto time = model.function<Time>("time");
-    std::vector<double> best(report["calls"].get<size_t>(), 1e30), seconds(best.size());
+    std::vector<double> best(size_t(counts[3]), 1e30), seconds(best.size());
     using Clock = std::chrono::steady_clock;
     const auto begin = Clock::now();
     const auto since = [](Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); };
@@ -221,16 +238,15 @@ double ExplainedModel::sum(double ExplainedGroup::*what) const {
     return total;
 }
 
-ExplainedModel explain_model(const ExplainModelRequest &request, const Machine &machine,
-                             const std::function<void(const std::string &)> &progress) {
-    const json report = read_report(request.report);
+static ExplainedModel explained_of(const json &report, const ExplainModelRequest &request, const Machine &machine,
+                                   const std::function<void(const std::string &)> &progress) {
     const Dimensions dims = dimensions_of(report, request);
     ExplainedModel made;
     made.name = report.at("model");
     const bool plain =
         std::all_of(made.name.begin(), made.name.end(), [](unsigned char c) { return c < 128 && (std::isalnum(c) || c == '_'); });
     if (!plain) {
-        throw Failure(fmt::format("{}: error: this is no report of halyard compile", request.report));
+        throw no_report(request.report);
     }
     made.file = report.value("file", "");
     made.target = report.value("target", "");
@@ -270,6 +286,16 @@ ExplainedModel explain_model(const ExplainModelRequest &request, const Machine &
         measure(report, dims, request, made);
     }
     return made;
+}
+
+ExplainedModel explain_model(const ExplainModelRequest &request, const Machine &machine,
+                             const std::function<void(const std::string &)> &progress) {
+    const json report = read_report(request.report);
+    try {
+        return explained_of(report, request, machine, progress);
+    } catch (const json::exception &) {
+        throw no_report(request.report);
+    }
 }
 
 }  // namespace halyard

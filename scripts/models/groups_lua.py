@@ -5,6 +5,7 @@ several results) stands in one group.
 """
 
 import difflib
+import os
 import re
 
 from graph import ModelError
@@ -105,6 +106,18 @@ def read(path, graph, units, digest):
     if missing:
         raise ModelError(f'{path}: error: {len(missing)} nodes are in no group, the first is "{missing[0]}"')
     return arranged(graph, groups)
+
+
+def schedule_of(group, folder):
+    """The path of the schedule that a group names: a .lua file in the folder of NAME.lua, or below it, as NAME.lua may be anybody's."""
+    path = os.path.join(folder, group.schedule)
+    outside = os.path.isabs(group.schedule) or ".." in group.schedule.split("/") or not group.schedule.endswith(".lua") or \
+        os.path.commonpath([os.path.realpath(folder), os.path.realpath(path)]) != os.path.realpath(folder)
+    if "\0" in path or outside:
+        raise ModelError(f"{group.at}: the schedule {quoted(group.schedule[:200])} is no .lua file in the folder of this file")
+    if not os.path.isfile(path):
+        raise ModelError(f"{group.at}: there is no schedule {path[:300]}")
+    return path
 
 
 def arranged(graph, groups):

@@ -40,11 +40,14 @@ def load(path):
         raise ModelError(f"{path}: error: this is no ONNX model: it has no graph")
     missing = []
     folder = os.path.dirname(os.path.abspath(path))
-    for tensor in onnx.external_data_helper._get_all_tensors(model):
-        if onnx.external_data_helper.uses_external_data(tensor):
-            file = onnx.external_data_helper.ExternalDataInfo(tensor).location
-            if not os.path.isfile(os.path.join(folder, file)):
-                missing.append(f'  "{tensor.name}" is in {file}, which is not in {folder}')
+    try:
+        for tensor in onnx.external_data_helper._get_all_tensors(model):
+            if onnx.external_data_helper.uses_external_data(tensor):
+                file = onnx.external_data_helper.ExternalDataInfo(tensor).location
+                if not os.path.isfile(os.path.join(folder, file)):
+                    missing.append(f'  "{tensor.name}" is in {file}, which is not in {folder}')
+    except Exception as e:  # of numbers that are none
+        raise ModelError(f"{path}: error: the model is not valid: {first_line(e)}") from e
     if missing:
         shown = missing[:8] + ([f"  and {len(missing) - 8} more"] if len(missing) > 8 else [])
         raise ModelError(f"{path}: error: data of the model is missing\n" + "\n".join(shown))
@@ -66,17 +69,45 @@ def first_line(error):
 RESERVED = frozenset("""alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept const consteval
 constexpr constinit const_cast continue co_await co_return co_yield decltype default delete do double dynamic_cast
 else enum explicit export extern false float for friend goto if inline int long mutable namespace new noexcept not
-not_eq nullptr operator or or_eq private protected public register reinterpret_cast requires restrict return short
+not_eq nullptr operator or or_eq typeof private protected public register reinterpret_cast requires restrict return short
 signed sizeof static static_assert static_cast struct switch template this thread_local throw true try typedef typeid
 typename union unsigned using virtual void volatile wchar_t while xor xor_eq div max min none workspace linux unix
 i386 NULL EOF errno stdin stdout stderr""".split())
+
+
+# Macros and types of the two headers that NAME.h includes.
+OF_HEADERS = re.compile(r"(U?INT\w*|SIZE|PTRDIFF|WCHAR|WINT|SIG_ATOMIC|RSIZE)_(MAX|MIN|C|WIDTH)|offsetof|"
+                        r"(u?int(_fast|_least)?(8|16|32|64|ptr|max)|size|ssize|ptrdiff|wchar|wint|char(8|16|32)|max_align|nullptr)_t")
 
 
 def identifier(text):
     """As C, C++ and Lua can say it, and as it stands in a size (sizes.py)."""
     made = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_") or "n"
     made = made if not made[0].isdigit() else "n" + made
-    return made + "_" if made in RESERVED else made
+    return made + "_" if made in RESERVED or OF_HEADERS.fullmatch(made) else made
+
+
+def unique(name, taken):
+    made, i = name, 2
+    while made in taken:
+        made, i = f"{name}_{i}", i + 1
+    return made
+
+
+class Named(dict):
+    """Values by their names. No name is that of what is left out: a node that leaves an output out does not make the inputs that others
+    leave out."""
+
+    def __init__(self, values=()):
+        super().__init__(values)
+        super().__setitem__("", None)
+
+    def __setitem__(self, name, value):
+        if name:
+            super().__setitem__(name, value)
+
+    def pop(self, name):
+        return super().pop(name, None) if name else None
 
 
 class Reading:
@@ -84,7 +115,7 @@ class Reading:
         self.model, self.path, self.version, self.wanted = model, path, version, dict(dimensions)
         self.graph = Graph(name)
         self.builder = Builder(self.graph)
-        self.values = {"": None}
+        self.values = Named()
         self.unknown = []
         self.origins = 0
 
@@ -108,29 +139,22 @@ class Reading:
             ops = ", ".join(sorted({u.split(" ")[0] for u in self.unknown}))
             raise ModelError(f"{self.path}: error: {len(self.unknown)} nodes cannot be compiled ({ops})\n{lines}")
         for o in graph.output:
-            if o.name not in self.values:
+            if self.values.get(o.name) is None:
                 raise ModelError(f'{self.path}: error: nothing makes the output "{o.name}"')
             value = self.values[o.name]
-            if value.node is None:  # an input or a constant as it is
+            if value.node is None or value in self.graph.outputs:  # an input, a constant or another output as it is
                 self.builder.origin = self.new_origin(f'output "{o.name}"')
                 stored = self.builder.stored(value)
                 value = stored if stored.node is not None and stored.node.origin == self.builder.origin else \
                     self.builder.add("map", [value], value.shape, value.type, fn="identity")
             self.graph.outputs.append(value)
-            self.graph.output_names.append(self.unique(identifier(o.name), self.graph.output_names))
+            self.graph.output_names.append(unique(identifier(o.name), self.graph.output_names))
         self.graph.drop_unused()
         for n in self.graph.nodes:
             if any(s == 0 for v in [*n.inputs, n.output] for s in v.shape):
                 raise ModelError(f"{self.path}: error: {self.graph.places[n.origin]}: an array without elements is not supported")
         fold_channels(self.graph)
         layout.place(self.graph, self.builder)
-
-    @staticmethod
-    def unique(name, taken):
-        made, i = name, 2
-        while made in taken:
-            made, i = f"{name}_{i}", i + 1
-        return made
 
     def constant(self, tensor, name=None):
         shown = f'{self.path}: error: "{tensor.name}"'
@@ -159,7 +183,7 @@ class Reading:
                     raise ModelError(f'{self.path}: error: input "{i.name}": dimension {d} is {dim.dim_value}')
                 param = dim.dim_param if dim.dim_param and not dim.dim_param.startswith("?") else f"{i.name}_{d}"
                 if param not in names:
-                    names[param] = self.unique(identifier(param), names.values())
+                    names[param] = unique(identifier(param), names.values())
                 self.free[i.name, d] = names[param]
 
     def input(self, i):
@@ -182,7 +206,7 @@ class Reading:
         if wrong:
             raise ModelError(f'{self.path}: error: input "{i.name}": {wrong}')
         type_ = type_name(i.type.tensor_type.elem_type, f'{self.path}: error: input "{i.name}"')
-        value = Value(self.unique(identifier(i.name), [v.name for v in self.graph.inputs]), type_, shape)
+        value = Value(unique(identifier(i.name), [v.name for v in self.graph.inputs]), type_, shape)
         self.values[i.name] = value
         self.graph.inputs.append(value)
 
@@ -200,36 +224,41 @@ class Reading:
             self.node(node)
 
     def node(self, node):
-        place = self.place_of(node)
         if any(i not in self.values for i in node.input):
             for o in node.output:  # what hangs on an unknown node is no fault of its own
-                self.values.pop(o, None)
+                self.values.pop(o)
             return
-        call = Call(node, [self.values[i] for i in node.input], f"{self.path}: error: {place}", self.version)
-        known_domain = node.domain in ("", "ai.onnx")
-        results = self.evaluated(node, call) if known_domain else None
-        if results is None and known_domain and node.op_type == "If":
-            return self.branch(node, call)
-        if results is None:
-            function = OPS.get(node.op_type) if known_domain else None
-            if function is None:
-                self.unknown.append(place if known_domain else f"{node.domain}.{place}")
-                return
-            self.builder.origin = self.new_origin(place)
-            self.builder.place = call.place
-            try:
-                results = function(self.builder, call)
-            except ModelError as e:
-                self.unknown.append(str(e).removeprefix(f"{self.path}: error: "))
-                return
-            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as e:
-                self.unknown.append(f"{place}: its inputs or attributes do not fit: {type(e).__name__}: {first_line(e)}")
-                return
-        results = results if isinstance(results, list) else [results]
+        place = self.place_of(node)
+        try:
+            results = self.results(node, place)
+        except ModelError as e:
+            self.unknown.append(str(e).removeprefix(f"{self.path}: error: "))
+            return
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as e:
+            self.unknown.append(f"{place}: its inputs or attributes do not fit: {type(e).__name__}: {first_line(e)}")
+            return
         for name, value in zip(node.output, results):
             self.values[name] = value
         for name in node.output[len(results):]:
-            self.values.pop(name, None)
+            self.values.pop(name)
+
+    def results(self, node, place):
+        """The Values that a node makes, as many as it has; none where it is listed as unknown."""
+        call = Call(node, [self.values[i] for i in node.input], f"{self.path}: error: {place}", self.version)
+        if node.domain not in ("", "ai.onnx"):
+            self.unknown.append(f"{node.domain}.{place}")
+            return []
+        found = self.evaluated(node, call)
+        if found is None and node.op_type == "If":
+            return self.branch(node, call)
+        if found is None and node.op_type not in OPS:
+            self.unknown.append(place)
+            return []
+        if found is None:
+            self.builder.origin = self.new_origin(place)
+            self.builder.place = call.place
+            found = OPS[node.op_type](self.builder, call)
+        return found if isinstance(found, list) else [found]
 
     def evaluated(self, node, call):
         """The result where it is constant, or made of sizes alone."""
@@ -299,15 +328,16 @@ class Reading:
         return [self.builder.constant(np.asarray(next(made))) if o else None for o in node.output]
 
     def branch(self, node, call):
-        """An If whose condition is known: the nodes of its branch stand in its place."""
+        """An If whose condition is known: the nodes of its branch stand in its place, and their names are of the branch alone."""
         condition = call[0].constant
         if condition is None:
-            self.unknown.append(f"{self.place_of(node)}: its condition depends on data")
-            return
+            call.fail("its condition depends on data")
         body = call.attributes["then_branch" if bool(condition.flatten()[0]) else "else_branch"]
-        for tensor in body.initializer:
-            self.values[tensor.name] = self.constant(tensor)
-        self.nodes(body.node)
-        for outer, inner in zip(node.output, body.output):
-            if inner.name in self.values:
-                self.values[outer] = self.values[inner.name]
+        outer, self.values = self.values, Named(self.values)
+        try:
+            for tensor in body.initializer:
+                self.values[tensor.name] = self.constant(tensor)
+            self.nodes(body.node)
+            return [self.values[o.name] for o in body.output] if all(o.name in self.values for o in body.output) else []
+        finally:
+            self.values = outer

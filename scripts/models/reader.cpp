@@ -90,7 +90,7 @@ nlohmann::json read_model(const ModelRequest &request, const std::string &work) 
     c.writes = {fs::absolute(work).string()};
     ProcessOptions options = compiler_options(request.timeout);
     options.input = question.dump();
-    options.environment = {"PYTHONDONTWRITEBYTECODE=1", "OPENBLAS_NUM_THREADS=1", "PYTHONNOUSERSITE=1"};
+    options.environment = {"PYTHONDONTWRITEBYTECODE=1", "OPENBLAS_NUM_THREADS=1", "PYTHONNOUSERSITE=1", "PYTHONWARNINGS=ignore"};
     const ProcessResult result = run_confined({program, paths().models}, options, c);
     if (!result.ok()) {
         const std::string said = trim(result.err);

@@ -4,6 +4,7 @@ import re
 
 from graph import BYTES, MOST
 from groups_lua import in_comment
+from read import unique
 
 C_TYPES = {"float32": "float", "float64": "double", "float16": "uint16_t", "bfloat16": "uint16_t", "int64": "int64_t", "int32": "int32_t",
            "int16": "int16_t", "int8": "int8_t", "uint8": "uint8_t", "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t",
@@ -65,6 +66,8 @@ int {name}_time(const {name}_model *model, const {name}_sizes *sizes, const {nam
 SOURCE = '''/* Calls the kernels of {name} one after the other. Written by `halyard compile`. */
 #include "{name}.h"
 
+/* Members by their numbers: a name of the model may be a macro of the headers below. */
+{members}
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -183,6 +186,9 @@ void {name}_unload({name}_model *model) {{
     }}
 }}
 
+/* Free dimensions, inputs, outputs and calls, to be compared with a report. */
+const int32_t {name}_counts[4] = {{{counts}}};
+
 /* Sizes that the model can take. */
 static int check(const {name}_sizes *s) {{
     int bad = 0;
@@ -257,22 +263,27 @@ class Runner:
         self.graph, self.steps, self.kernels, self.memory = graph, steps, kernels, memory
         self.weights, self.offsets, self.length, self.magic, self.file = weights, offsets, length, magic, file
         self.name = graph.name
+        self.number = {d: i for i, d in enumerate(graph.dimensions)}
         self.extents = {}
         self.asked = {}  # Sizes that the source computes
         self.most_dimensions = 1
 
     def c(self, size):
         self.asked[size] = None
-        return size.text(lambda n: f"(int64_t)s->{n}", lambda f, a, b: f"{f}_({a}, {b})")
+        return size.text(self.dimension, lambda f, a, b: f"{f}_({a}, {b})")
 
-    @staticmethod
-    def tried(size):
-        return size.calls(lambda n: f"(int64_t)s->{n}", lambda f, a, b: f"try_{f}(&bad, {a}, {b})")
+    def dimension(self, name):
+        return f"size_{self.number[name]}(s)"
+
+    def tried(self, size):
+        return size.calls(self.dimension, lambda f, a, b: f"try_{f}(&bad, {a}, {b})")
 
     def arrays(self):
         """(value, name) of inputs and outputs."""
         names = [v.name for v in self.graph.inputs]
-        outputs = [n if n not in names else n + "_out" for n in self.graph.output_names]
+        outputs = []
+        for n in self.graph.output_names:
+            outputs.append(unique(n if n not in names else n + "_out", names + outputs + self.graph.output_names[len(outputs) + 1:]))
         return list(zip(self.graph.inputs, names)), list(zip(self.graph.outputs, outputs))
 
     def header(self):
@@ -294,11 +305,17 @@ class Runner:
         used = {k.key: k for k in self.kernels.values()}
         declarations = "\n".join(f"int {k.function}({', '.join(['int32_t'] * len(k.sizes) + ['struct halide_buffer_t *'] * (len(k.inputs) + 1))});"
                                  for k in used.values())
-        pointers = "".join(f'    if (arrays->{n} == NULL) return fail("{self.name}: the array {n} is missing");\n' for _, n in inputs + outputs)
+        names = [n for _, n in inputs + outputs]
+        members = "".join(f"static inline int64_t size_{i}(const {self.name}_sizes *s) {{\n    return s->{d};\n}}\n" for d, i in self.number.items())
+        members += "".join(f"static inline void *array_{i}(const {self.name}_arrays *a) {{\n    return (void *)a->{n};\n}}\n"
+                           f"static inline void say_{i}({self.name}_bytes *b, int64_t bytes) {{\n    b->{n} = (size_t)bytes;\n}}\n"
+                           for i, n in enumerate(names))
+        counts = ", ".join(map(str, (len(self.number), len(inputs), len(outputs), len(self.steps))))
+        pointers = "".join(f'    if (array_{i}(arrays) == NULL) return fail("{self.name}: the array {n} is missing");\n' for i, n in enumerate(names))
         plan = self.plan()
-        measures = "".join(f"    bytes->{n} = (size_t)({self.c(v.bytes)});\n" for v, n in inputs + outputs)
+        measures = "".join(f"    say_{i}(bytes, {self.c(v.bytes)});\n" for i, (v, _) in enumerate(inputs + outputs))
         extents = "".join(f"    const int64_t {n} = {self.c(s)};\n" for s, n in self.extents.items())
-        return SOURCE.format(name=self.name, slots=len(self.memory.slots), length=self.length, magic=self.magic,
+        return SOURCE.format(name=self.name, members=members, counts=counts, slots=len(self.memory.slots), length=self.length, magic=self.magic,
                              magic_length=len(self.magic), declarations=declarations, checks=self.checks(), plan=plan, rank=self.most_dimensions,
                              measures=measures, pointer_checks=pointers, extents=extents, calls=calls)
 
@@ -308,7 +325,7 @@ class Runner:
         def check(condition, text):
             lines.append(f'    if (!({condition})) return fail("{self.name}: {text}");')
         for d, (low, high) in self.graph.dimensions.items():
-            check(f"s->{d} >= {low} && s->{d} <= {high}", f"{d} has to be from {low} to {high}")
+            check(f"{self.dimension(d)} >= {low} && {self.dimension(d)} <= {high}", f"{d} has to be from {low} to {high}")
         # Kernels count the elements of all that they compute in 32 bits.
         values = [*self.graph.inputs, *(n.output for g in self.steps for n in g.nodes)]
         elements = dict.fromkeys(v.elements for v in values if v.elements.number is None)
@@ -339,13 +356,12 @@ class Runner:
         return "\n".join(lines)
 
     def pointer(self, value):
-        inputs, outputs = self.arrays()
         place = self.memory.of(value)
         if place.kind == "slot":
             return f"w + slot[{place.index}]"
         if place.kind == "weight":
             return f"m + {self.offsets[place.index]}"
-        return f"arrays->{(inputs if place.kind == 'input' else outputs)[place.index][1]}"
+        return f"array_{place.index + (0 if place.kind == 'input' else len(self.graph.inputs))}(arrays)"
 
     def extent(self, size):
         if size.number is not None:

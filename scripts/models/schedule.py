@@ -4,6 +4,8 @@ The result is cut into tasks and vectors. A product is computed in tiles of regi
 results where they lie side by side, else in lanes.
 """
 
+import re
+
 HEAD = '''-- {summary}
 return schedule "graph" {{
   target = "cpu",
@@ -24,6 +26,9 @@ def of_graph(form):
     out = nodes[form["outputs"][0]]
     writer = Writer(nodes, out, {i["name"]: i for i in form["inputs"]})
     body = writer.lines()
+    if writer.is_turned_row():  # Halide 21 fails on a vector with a guard that is read backwards where no loop is around it
+        body = [re.sub(r"(:atomic\(\))?:vectorize\([^()]*\)", "", line) for line in body]
+        body = [line for line in body if not re.fullmatch(r"k\.\w+(:update\(0\))?", line)]
     return HEAD.format(summary=writer.summary, lanes=NARROW.get(out["type"], "f32"), body="\n".join("    " + line for line in body))
 
 
@@ -83,6 +88,11 @@ class Writer:
 
     def vector(self, func):
         return f'{func}:vectorize("x0", lanes, "guard")'
+
+    def is_turned_row(self):
+        """Whether a slice goes backwards along the one row that there is."""
+        turned = [n for n in self.nodes.values() if n["op"] == "slice" and n["steps"][-1:] == [-1]]
+        return any(all(s == 1 for s in n["shape"][:-1]) for n in [*turned, *([self.out] if turned else [])])
 
     def narrow(self, shape):
         """Whether the innermost dimension is too short for a vector."""

@@ -160,6 +160,14 @@ TEST_CASE("--set changes the loops and --param the algorithm", "[build]") {
     CHECK_FALSE(contains(four, "float16"));
 }
 
+TEST_CASE("A tile of a schedule may be narrower than a vector of the target", "[build]") {
+    const Folder folder;
+    for (const char *activations : {"activations=exact", "activations=int8"}) {
+        build({"gemm_q", "--schedule", "interleaved", "--set", "columns=8", "--param", activations, "--target", "avx512", "-o",
+               folder / "out"});
+    }
+}
+
 TEST_CASE("A parameter that contradicts the schedule", "[build]") {
     const Folder folder;
     const ProcessResult r = run({"build", "gemm", "--schedule", "kn", "--param", "weights=nk", "-o", folder / "out"});

@@ -229,6 +229,15 @@ class Compile(unittest.TestCase):
         self.assertIn("it has rows", explain("--shape", "columns=6").stderr)
         self.assertIn("rows", explain("--shape", "rows=0").stderr)
         self.assertIn("a model that is compiled has its schedule", explain("--cold").stderr)
+        # A report may be anybody's: of other types, or of another library than the one beside it, which writes as much as it computes.
+        whole = support.json.loads(report.read_text())
+        for key, other in (("calls", 1), ("inputs", []), ("outputs", whole["outputs"] * 2), ("dimensions", [])):
+            report.write_text(support.json.dumps({**whole, key: other}))
+            self.assertRegex(explain("--shape", "rows=6").stderr if key != "dimensions" else explain().stderr, "has other dimensions|not a size of")
+        for key, other in (("calls", "many"), ("model", 7), ("dimensions", [{"name": "rows", "least": 1e300, "most": []}]), ("groups", [7]),
+                           ("groups", [{"after": 1, "saved": [], "kind": {}}]), ("inputs", 3)):
+            report.write_text(support.json.dumps({**whole, key: other}))
+            self.assertRegex(explain().stderr, "^[^\n]*this is no report of halyard compile|has other dimensions")
         report.write_text("{}")
         self.assertIn("this is no report of halyard compile", explain().stderr)
 
@@ -258,6 +267,71 @@ class Compile(unittest.TestCase):
         self.assertIn('op "gemm" is not what computes these nodes; graph does', refused(text.replace("nodes = {", 'op = "gemm", nodes = {', 1)))
         self.assertIn("is no text", refused(re.sub('name = "[^"]*"', "name = { 1 }", text)))
         self.assertIn("groups is a list of tables", refused(re.sub("groups = {", 'groups = { "a",', text)))
+
+    def test_names_that_headers_have(self):
+        """Macros and types of C, in which the names of a model become members; names that are the same but for what C cannot say."""
+        names = ["size_t", "int32_t", "SIZE_MAX", "SLOTS", "MAP_FAILED", "st_mtime", "O_RDONLY", "x", "x_out"]
+        nodes = [helper.make_node("Max", names, ["x."], name="n"), helper.make_node("Neg", ["x"], ["x out"])]
+        shape = ["BUFSIZ", "char16_t"]
+        path = support.save(self.folder / "c.onnx", nodes, [(n, FLOAT, shape) for n in names], [("x.", FLOAT, shape), ("x out", FLOAT, shape)])
+        done = support.halyard("compile", path, "--name", "mlp", "-o", self.folder / "out")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        support.subprocess.run(["c++", "-fsyntax-only", "-Werror", "-x", "c++", self.folder / "out/mlp.h"], check=True)
+        model = support.Model(self.folder / "out", "mlp")
+        feed = {a["name"]: np.full([2, 3], i, np.float32) for i, a in enumerate(model.report["inputs"])}
+        most, negative = model(feed, BUFSIZ=2, char16_t_=3)
+        np.testing.assert_array_equal(most, np.full([2, 3], len(names) - 1))
+        np.testing.assert_array_equal(negative, -feed["x"])
+
+    def test_outputs_that_are_left_out_or_the_same(self):
+        """An output without a name is no input that is left out, and a value that is two outputs is in both arrays."""
+        nodes = [helper.make_node("Split", ["x", "parts"], ["", "rest"], axis=1), helper.make_node("Clip", ["z", "", "most"], ["y"]),
+                 helper.make_node("Identity", ["y"], ["same"])]
+        path = support.save(self.folder / "left.onnx", nodes, [("x", FLOAT, ["n", 3]), ("z", FLOAT, ["n", 1])],
+                            [("rest", FLOAT, ["n", 2]), ("y", FLOAT, ["n", 1]), ("same", FLOAT, ["n", 1]), ("y", FLOAT, ["n", 1])],
+                            [("parts", np.array([1, 2], np.int64)), ("most", np.array(0.5, np.float32))])
+        done = support.halyard("compile", path, "--name", "mlp", "-o", self.folder / "out")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        x, z = np.full([2, 3], 7, np.float32), np.array([[-1], [1]], np.float32)
+        rest, *others = support.Model(self.folder / "out", "mlp")({"x": x, "z": z}, n=2)
+        np.testing.assert_array_equal(rest, x[:, 1:])
+        for y in others:
+            np.testing.assert_array_equal(y, np.minimum(z, 0.5))
+
+    def test_rows_from_the_end(self):
+        """CumSum of a row, from either end, with and without the element itself; slices that go backwards along the one row there is."""
+        ways = [(e, r) for e in (0, 1) for r in (0, 1)]
+        nodes = [helper.make_node("CumSum", ["x", "axis"], [f"y{e}{r}"], exclusive=e, reverse=r) for e, r in ways]
+        nodes += [helper.make_node("Slice", ["x", "last", "first", "axes", "last"], ["back"]), helper.make_node("Concat", ["back", "x"], ["both"], axis=0),
+                  helper.make_node("Slice", ["row", "last", "first", "axes1", "last"], ["turned"]), helper.make_node("Softmax", ["turned"], ["soft"])]
+        path = support.save(self.folder / "sums.onnx", nodes, [("x", FLOAT, [7]), ("row", FLOAT, [1, 7])],
+                            [(n.output[0], FLOAT, [7]) for n in nodes[:4]] + [("both", FLOAT, [14]), ("soft", FLOAT, [1, 7])],
+                            [("axis", np.array(0, np.int64)), ("last", np.array([-1], np.int64)), ("first", np.array([-100], np.int64)),
+                             ("axes", np.array([0], np.int64)), ("axes1", np.array([1], np.int64))])
+        done = support.halyard("compile", path, "--name", "mlp", "-o", self.folder / "out")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        x = np.arange(1, 8, dtype=np.float32)
+        *sums_, both, soft = support.Model(self.folder / "out", "mlp")({"x": x, "row": x[None]})
+        np.testing.assert_array_equal(both, np.concatenate([x[::-1], x]))
+        np.testing.assert_allclose(soft[0], (np.exp(x - 7) / np.exp(x - 7).sum())[::-1], rtol=1e-6)
+        for (exclusive, reverse), got in zip(ways, sums_):
+            sums = np.cumsum(x[::-1])[::-1] if reverse else np.cumsum(x)
+            np.testing.assert_array_equal(got, sums - x if exclusive else sums)
+
+    def test_a_schedule_of_a_group_lies_beside_it(self):
+        """NAME.lua may be anybody's: no other file is read, and nothing of it is in an error."""
+        self.compiled()
+        text = (self.folder / "out/mlp.lua").read_text()
+        (self.folder / "secret").write_text("secret words\n")
+        (self.folder / "inner").mkdir()
+        (self.folder / "inner/link.lua").symlink_to("../secret")
+        (self.folder / "inner/secret").write_text("secret words\n")
+        os.mkfifo(self.folder / "inner/pipe.lua")
+        for schedule in (str(self.folder / "secret"), "../secret", "link.lua", "secret", "./../inner/../secret", "pipe.lua", "no.lua", "/etc/passwd"):
+            (self.folder / "inner/edited.lua").write_text(text.replace("nodes = {", f'op = "graph", schedule = "{schedule}", nodes = {{', 1))
+            error = self.refused("--schedule", self.folder / "inner/edited.lua")
+            self.assertRegex(error, r"no \.lua file in the folder|there is no schedule")
+            self.assertNotIn("words", error)
 
     def test_sizes_of_a_call(self):
         model = self.compiled("--dim", "rows=2..8")
@@ -300,6 +374,14 @@ class Compile(unittest.TestCase):
         onnx.save(moved, self.folder / "moved.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
         (self.folder / "weights.bin").unlink()
         self.assertIn("data of the model is missing", self.refused("--name", "mlp", model=self.folder / "moved.onnx"))
+        (self.folder / "weights.bin").write_bytes(bytes(1 << 12))
+        for entry, value in (("offset", "-8"), ("length", "1e3"), ("location", "../mlp.onnx"), ("location", str(self.folder / "mlp.onnx"))):
+            changed = onnx.load(self.folder / "moved.onnx", load_external_data=False)
+            entries = changed.graph.initializer[0].external_data
+            for made in [e for e in entries if e.key == entry] or [entries.add()]:
+                made.key, made.value = entry, value
+            onnx.save(changed, self.folder / "changed.onnx")
+            self.assertIn("changed.onnx: error: ", self.refused("--name", "mlp", model=self.folder / "changed.onnx"))
 
     def test_shapes_are_computed_before_a_call(self):
         """Shape, Gather, Concat and Reshape, as exporters write them, with a free dimension."""

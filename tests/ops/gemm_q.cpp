@@ -47,10 +47,14 @@ public:
     }
 
     void settle(Assignments &build) const override {
-        if (build["schedule"] == "panels" || build["schedule"] == "f32_panels") {  // which are for one kind
+        const auto is = [&](const std::string &name) { return build["schedule"] == name || build["schedule"] == "gemm_q." + name; };
+        if (is("panels") || is("f32_panels")) {  // which are for one kind
             build.erase("activations");
         }
-        if (build["schedule"] != "interleaved" && build["schedule"] != "gemm_q.interleaved") {
+        if (is("panels")) {  // of integers
+            build.erase("rounded");
+        }
+        if (!is("interleaved")) {
             build.erase("interleaved");
         } else if (build["format"] != "q4_1" && build["format"] != "q8_0") {
             build["format"] = "q4_0";

@@ -18,10 +18,11 @@ namespace {
 using namespace ops_test;
 using namespace halyard;
 
-// Of each schedule; about a second each to compile and check. HALYARD_DRAWS is for a night.
-int draws() {
-    const char *given = std::getenv("HALYARD_DRAWS");
-    return given ? std::atoi(given) : 3;
+// Of each schedule; about a second each to compile and check. HALYARD_DRAWS=50 is for a night, HALYARD_DRAWS_SEED=8 draws others,
+// and HALYARD_DRAWS_PLACE=cuda those for CUDA, on the device of HALYARD_CUDA_DRIVER.
+int setting(const char *name, int otherwise) {
+    const char *given = std::getenv(name);
+    return given ? std::atoi(given) : otherwise;
 }
 
 ScriptOptions options_for(const std::string &target, const Assignments &set) {
@@ -54,15 +55,17 @@ Assignments draw(const std::string &script, const std::string &target, std::mt19
 }
 
 void check_random(const OpTest &test, const std::string &op) {
-    std::mt19937 random(7);
-    const int most = draws();
+    std::mt19937 random(setting("HALYARD_DRAWS_SEED", 7));
+    const int most = setting("HALYARD_DRAWS", 3);
+    const char *place = std::getenv("HALYARD_DRAWS_PLACE");
+    const bool on_cuda = place && std::string(place) == kCudaTarget;
     for (const auto &schedule : schedules_of(op)) {
-        if (schedule.place != "cpu") {
+        if (schedule.place != (on_cuda ? kCudaTarget : "cpu")) {
             continue;
         }
         std::vector<Assignments> seen;
         for (int n = 0; n < most; n++) {
-            const std::string target = n % 2 == 0 ? "host" : "avx2";
+            const std::string target = on_cuda ? kCudaTarget : n % 2 == 0 ? "host" : "avx2";
             if (!why_skipped(target).empty()) {
                 WARN("skipped: " << why_skipped(target));
                 return;
@@ -74,6 +77,9 @@ void check_random(const OpTest &test, const std::string &op) {
             seen.push_back(set);
             const Assignments fixed = read_header(schedule.path, options_for(target, {})).generator;
             Assignments choices = {{"schedule", schedule.name}, {"target", target}};
+            if (on_cuda) {
+                choices["devices"] = random() % 2 == 0 ? "sm_80" : "sm_90a";
+            }
             for (const auto &choice : test.choices()) {  // of the generator
                 const bool of_schedule = choice.name.find('.') != std::string::npos || fixed.count(choice.name) > 0;
                 if (!of_schedule && choices.count(choice.name) == 0) {
@@ -84,6 +90,7 @@ void check_random(const OpTest &test, const std::string &op) {
             for (const auto &s : set) {
                 choices["set." + s.first] = s.second;
             }
+            INFO(assignments_text(choices));
             CHECK(check_build(test, op, choices, n) == "");
         }
     }
