@@ -248,7 +248,8 @@ std::string with_own_params(const Task &task, const Candidate &script) {
             values.push_back(written(c));
         }
         table += t.choices.empty() ? "    " + t.name + " = " + written(t.value) + ",\n"
-                                   : "    " + t.name + " = tune { " + join(values, ", ") + ", default = " + written(t.value) + (t.searched ? "" : ", search = false") + " },\n";
+                                   : "    " + t.name + " = tune { " + join(values, ", ") + ", default = " + written(t.value) +
+                                         (t.searched ? "" : ", search = false") + " },\n";
     }
     return std::string(script.lua).replace(name->begin, name->end - name->begin, table + "  }");
 }
