@@ -40,11 +40,8 @@ void limit_next(double seconds) {
 json to_json(const ScriptHeader &h) {
     json params = json::array();
     for (const auto &t : h.params) {
-        params.push_back({{"name", t.name},
-                          {"choices", t.choices},
-                          {"value", t.value},
-                          {"generator", t.is_generator_param},
-                          {"searched", t.searched}});
+        params.push_back(
+            {{"name", t.name}, {"choices", t.choices}, {"value", t.value}, {"generator", t.is_generator_param}, {"searched", t.searched}});
     }
     return {{"op", h.op},
             {"target", h.target},

@@ -26,7 +26,7 @@ decode.params = {
   rescaled = tune { 0, 1, default = 0 }, -- 1: one pass over the keys, by tensor cores, for heads of a known size
   one_query = tune { 0, 1, default = 1 }, -- of that: 0: the queries of a group are copied first, as rows of one matrix
   rows     = tune { 4, 8, 16, default = 4 }, -- of that: heads of a group, of which the tile has 16
-  blocks   = tune { 0, 132, 264, 396, 528, 792, default = 396 }, -- of that: splits of all heads and sequences, if they have so many; 0: by split
+  blocks   = tune { 0, 132, 264, 396, 528, 792, default = 396 }, -- of that: splits of all heads and sequences; 0: by split
   warps    = tune { 1, 2, 4, 8, default = 4 }, -- of that: they share a split
   split    = tune { 0, 256, 512, 1024, default = 0 }, -- keys of a block; 0: what a call's sizes are best off with
   lanes    = tune { 4, 8, 16, default = 8 }, -- threads side by side along the head, 16 bytes each
