@@ -5,6 +5,11 @@
 
 local conv = require "lib.gpu_conv"
 
+local params = {
+  invariant = tune { false, true, default = false, search = false }, -- an image's result is the same bits for any number of images
+}
+for name, choices in pairs(conv.window_params) do params[name] = choices end
+
 return schedule "conv2d" {
   target = "cuda",
 
@@ -14,11 +19,11 @@ return schedule "conv2d" {
     gather = "open",
   },
 
-  params = conv.window_params,
+  params = params,
 
   where = conv.windows_fit,
 
-  versions = conv.window_versions,
+  versions = function(k, p, target) return conv.window_versions(k, p, target, p.invariant) end,
 
   apply = function(k, p)
     if p.repack then conv.repack(k, "x_pad") end

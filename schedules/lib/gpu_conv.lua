@@ -58,7 +58,6 @@ conv.window_params = {
   repack  = tune { false, true, default = false }, -- copies of x and the weights, where their pixels begin anywhere
   gathered = tune { 0, 1, default = 0 },            -- 1: windows are gathered first, as of images of few channels
   cluster = tune { 1, 2, 4, 8, default = 1 },       -- blocks that share the steps of a box: few pixels, many channels
-  invariant = tune { false, true, default = false, search = false }, -- an image's result is the same bits for any number of images
 }
 
 -- The boxes that a call chooses from, for many images and for few, and the columns, for few channels and for many.
@@ -93,15 +92,15 @@ local steps = { x = { 1, 2, 3, 4 }, weight_ohwi = { 1, 2, 3, 4 } }
 local few = 8
 
 -- Versions for calls of so few pixels and channels that small boxes give each multiprocessor one at most. Where they are fewer yet,
--- several blocks share the steps of a box; adding up what each has takes as long as some steps.
-local function small_boxes(k, target)
+-- several blocks share the steps of a box; adding up what each has takes as long as some steps. `invariant`: none do.
+local function small_boxes(k, target, invariant)
   local y, x, weight = k.y, k.x, k.weight_ohwi
   local function tiles(d, size) return (y:dim(d):extent() + (size - 1)) // size end
   local boxes = tiles(0, 64) * y:dim(1):extent() * tiles(2, 8) * tiles(3, 8) * y:dim(4):extent()
   local depth = x:dim(0):extent() * grid.bytes_of[x:type()] -- bytes of a pixel
   local fetches = (depth + 127) // 128 * weight:dim(1):extent() * weight:dim(2):extent()
   local versions = {}
-  for _, cluster in ipairs { 4, 2, 1 } do
+  for _, cluster in ipairs(invariant and { 1 } or { 4, 2, 1 }) do
     local fits = (boxes * cluster):at_most(target.multiprocessors):and_(fetches:at_least(8 * cluster))
     table.insert(versions, { when = fits, cluster = cluster, tile_w = 8, tile_h = 8, tile_n = 1, columns = 64, stages = 6 })
   end
@@ -110,8 +109,9 @@ end
 
 -- The versions of a convolution by tensor_windows(). Calls in whose images or weights a pixel begins anywhere copy both first: read element
 -- by element, as they lie, they take thirty times as long. Calls of few channels gather their windows, as 64 channels are fetched and
--- multiplied for each element of the kernel, however few there are.
-function conv.window_versions(k, p, target)
+-- multiplied for each element of the kernel, however few there are. `invariant`: an image's result is the same bits for any number of
+-- images.
+function conv.window_versions(k, p, target, invariant)
   if p.repack or p.gathered == 1 then return { {} } end
   local aligned
   for name, dims in pairs(steps) do
@@ -132,8 +132,8 @@ function conv.window_versions(k, p, target)
     in_boxes({ when = gathers, gathered = 1 }, 16, 8, 1),
     in_boxes({ when = aligned:not_():and_(channels:at_least(1)), repack = true }, 8, 8, 2),
   }
-  if p.cluster == 1 and p.tile_n == 0 and p.columns == 0 and not p.invariant then
-    for _, v in ipairs(small_boxes(k, target)) do table.insert(versions, v) end
+  if p.cluster == 1 and p.tile_n == 0 and p.columns == 0 then
+    for _, v in ipairs(small_boxes(k, target, invariant)) do table.insert(versions, v) end
   end
   table.insert(versions, {})
   return versions

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
@@ -86,10 +87,18 @@ public:
             }
         }
         test.fill(all_, dims_, seed);
+        if (all_.has_buffer("lengths") && dims_.count("keys")) {  // most keys count
+            all_.buffer("lengths").fill_random(++seed, double(dims_.at("keys")) / 2, double(dims_.at("keys")));
+        }
     }
 
     Outputs all() {
-        return call(all_);
+        Outputs outputs = call(all_);
+        for (const auto &[name, values] : outputs) {  // of which there is something to compare
+            INFO(name);
+            REQUIRE(std::any_of(values.begin(), values.end(), [](double v) { return std::isfinite(v) && v != 0; }));
+        }
+        return outputs;
     }
 
     Outputs some(Part part) {
@@ -162,20 +171,22 @@ std::string difference(const Outputs &got, const Outputs &want) {
 
 // With other numbers of threads, and of some of the batch.
 std::string check_dim(const OpTest &test, const Op &op, const CompiledKernel &kernel, const std::string &dim, Dims dims) {
-    const bool of_rows = among_rows(dim);
-    const int count = of_rows ? 70 : 7;
+    const bool of_rows = among_rows(dim), on_device = kernel.target().find("cuda") != std::string::npos;
+    const int count = !of_rows ? 7 : on_device ? 1100 : 70;
     dims[dim] = count;
     Batch batch(test, op, kernel, dim, dims);
     kernel.set_threads(2);
     const Outputs all = batch.all();
     std::string wrong;
-    for (int threads : {1, 3, 7}) {
+    for (int threads : on_device ? std::vector<int>{2} : std::vector<int>{1, 3, 7}) {
         kernel.set_threads(threads);
         const std::string differs = difference(batch.all(), all);
         wrong += differs.empty() ? "" : fmt::format("\n  {} threads: {}", threads, differs);
     }
     kernel.set_threads(2);
-    for (int part : of_rows ? std::vector<int>{1, 2, 3, 4, 5, 8, 13, 16, 33, 64} : std::vector<int>{1, 2, 5}) {
+    for (int part : !of_rows    ? std::vector<int>{1, 2, 5}
+                    : on_device ? std::vector<int>{1, 3, 16, 33, 64, 200}
+                                : std::vector<int>{1, 2, 3, 4, 5, 8, 13, 16, 33, 64}) {
         for (int first : {0, (count - part) / 2, count - part}) {
             const std::string differs = difference(batch.some({first, part}), batch.part_of_all(all, {first, part}));
             wrong += differs.empty() ? "" : fmt::format("\n  {} of {} {}, from {} on: {}", part, count, dim, first, differs);
@@ -184,14 +195,16 @@ std::string check_dim(const OpTest &test, const Op &op, const CompiledKernel &ke
     return wrong;
 }
 
-// The first sizes of the registry, halved until they are small.
+// The first sizes of the registry, halved until they are small. On a device what is summed is long enough, and columns are few enough, that
+// 1 and 1100 rows have different versions.
 Dims sizes_of(const Op &op, const CompiledKernel &kernel) {
-    constexpr int kMost = 600;
     const bool on_device = kernel.target().find("cuda") != std::string::npos;
+    const std::vector<std::string> summed = {"k", "cols", "depth"};
     Dims dims = op.shapes.front();
-    for (auto &d : dims) {
-        while (d.second > (on_device ? kMost / 2 : kMost) && d.first != "keys") {
-            d.second /= 2;
+    for (auto &[name, extent] : dims) {
+        const bool is_summed = std::find(summed.begin(), summed.end(), name) != summed.end();
+        while (name != "keys" && extent > (!on_device ? 600 : is_summed ? 2048 : 300)) {
+            extent /= 2;
         }
     }
     if (dims.count("keys")) {
@@ -245,21 +258,24 @@ void check_host(const OpTest &test, const std::string &op) {
     }
 }
 
-// What its CUDA schedule is without `invariant` and with it.
-enum class OnCuda { kNone, kSame, kByParameter };
-
-OnCuda on_cuda(const std::string &op) {
+std::optional<ScriptHeader> head_of_cuda_schedule(const std::string &op) {
     for (const auto &s : schedules_of(op)) {
         if (s.place == kCudaTarget && s.name == op) {
             ScriptOptions options;
             options.lib_dirs = {paths().schedules};
             options.target = resolve_targets(kCudaTarget).front();
-            const auto params = read_header(s.path, options).params;
-            return std::any_of(params.begin(), params.end(), [](const Tunable &t) { return t.name == "invariant"; }) ? OnCuda::kByParameter
-                                                                                                                     : OnCuda::kSame;
+            return read_header(s.path, options);
         }
     }
-    return OnCuda::kNone;
+    return std::nullopt;
+}
+
+enum class OnCuda { kNone, kSame, kByParameter };
+
+OnCuda on_cuda(const std::string &op) {
+    const auto head = head_of_cuda_schedule(op);
+    const auto is_it = [](const Tunable &t) { return t.name == "invariant"; };
+    return !head ? OnCuda::kNone : std::any_of(head->params.begin(), head->params.end(), is_it) ? OnCuda::kByParameter : OnCuda::kSame;
 }
 
 // Each kind of version is in one of these; the others of all nights.
@@ -276,6 +292,18 @@ void check_cuda(const OpTest &test, const std::string &op) {
     }
     Assignments choices = cuda_builds(test, op).front();
     if (how == OnCuda::kByParameter) {
+        // The sizes of a call decide on all else, and results are not rounded more than they need be.
+        const ScriptHeader head = *head_of_cuda_schedule(op);
+        for (auto c = choices.begin(); c != choices.end();) {
+            c = c->first.rfind("set.", 0) == 0 ? choices.erase(c) : std::next(c);
+        }
+        for (const auto &[name, value] : first_choices(test)) {
+            if (choices.count(name) && name != "schedule" && name != "target" && !head.generator.count(name)) {
+                choices[name] = name == "output" ? "float32" : value;
+            }
+        }
+        choices["type"] = "float16";
+        test.settle(choices);
         choices["set.invariant"] = "true";
     }
     CHECK(check(test, op, choices) == "");
