@@ -127,7 +127,11 @@ function gemm_q.integer_dots(out, k, o)
   for_tile(products):unroll "k_y":unroll "scale"
 
   in_registers(k.w_q, partial, "in_chunk"):reorder_storage("i", "block", "half", "col"):bound_extent("i", 16):bound_extent("half", 2)
-  k.w_q:vectorize "i":unroll "half":unroll "block":unroll "col"
+  k.w_q:vectorize "i":unroll "half":unroll "col"
+  -- VNNI takes two blocks at once. Stored one by one and loaded together, they would wait until both stores are done. The 32 weights of
+  -- formats with blocks of 256 lie in other places, and a vector of two would be gathered byte by byte; LLVM keeps these in registers.
+  local side_by_side = not narrow and blocks == 2 and not k:has "w_small"
+  if side_by_side then k.w_q:vectorize "block" else k.w_q:unroll "block" end
   k.a_q:reorder_storage("i", "block", "half", "row")
 
   -- What is read of blocks for their scales, one by one, and what is made of it in vectors.
