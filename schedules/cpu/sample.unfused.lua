@@ -6,11 +6,7 @@ local sampling = require "lib.sampling"
 return schedule "sample" {
   target = "cpu",
 
-  generator = {
-    panel = tune { 32, 64, 128, default = 64 }, -- tokens
-    digit = tune { 1, 2, 4, default = 4 },      -- bits of a cut that a pass finds
-    listed = true,
-  },
+  generator = sampling.generator,
 
   apply = function(k, p, target)
     k.chosen:compute_root():parallel("row", 8, "guard")

@@ -4,9 +4,10 @@
 -- kernels for many images and few, and for many channels of y and few.
 
 local conv = require "lib.gpu_conv"
+local grid = require "lib.gpu_grid"
 
 local params = {
-  invariant = tune { false, true, default = false, search = false }, -- an image's result is the same bits for any number of images
+  invariant = grid.invariant, -- an image's result is the same bits for any number of images
 }
 for name, choices in pairs(conv.window_params) do params[name] = choices end
 

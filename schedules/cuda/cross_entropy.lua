@@ -14,7 +14,7 @@ return schedule "cross_entropy" {
     shares  = tune { 0, 256, 512, 1024, 2048, 4096, default = 0 }, -- threads of a row; 0: by the rows and columns of a call
     vectors = tune { 0, 1, 2, 4, 8, default = 0 }, -- in flight. With 4, 53 registers leave room for two blocks of 512.
     threads = tune { 0, 32, 64, 128, 256, 512, 1024, default = 0 }, -- of a block
-    invariant = tune { false, true, default = false, search = false }, -- a row's result is the same bits for any number of rows
+    invariant = grid.invariant, -- a row's result is the same bits for any number of rows
   },
 
   where = function(p)

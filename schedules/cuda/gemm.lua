@@ -2,6 +2,7 @@
 -- applies scale, bias, activation and residual to it there.
 
 local gemm = require "lib.gpu_gemm"
+local grid = require "lib.gpu_grid"
 
 return schedule "gemm" {
   target = "cuda",
@@ -19,7 +20,7 @@ return schedule "gemm" {
     cluster = tune { 1, 2, 4, 8, default = 1 },    -- blocks that share the steps of a tile: few rows, long k
     repack  = tune { false, true, default = false }, -- copies of a and b, where their rows begin anywhere
     ping_pong = tune { false, true, default = false }, -- with 64 rows: one half of a block multiplies while the other finishes its tile
-    invariant = gemm.invariant, -- a row's result is the same bits for any number of rows
+    invariant = grid.invariant, -- a row's result is the same bits for any number of rows
   },
 
   where = function(p, target)

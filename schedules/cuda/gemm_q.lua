@@ -2,6 +2,7 @@
 -- memory, and becomes 16 bits in the registers of the warps that multiply it.
 
 local gemm = require "lib.gpu_gemm"
+local grid = require "lib.gpu_grid"
 
 -- Whether a block has the threads, two for a column in each group of warps, and the registers and shared memory: a step for each group, and
 -- the sums of groups and blocks. There may be fewer steps ahead than asked for.
@@ -30,7 +31,7 @@ return schedule "gemm_q" {
     warps   = tune { 1, 2, 3, 4, default = 1 },     -- groups of warps that take turns with the steps of a tile: few rows
     cluster = tune { 1, 2, 4, default = 1 },        -- blocks that share them: long k
     raster  = tune { 4, 8, 16, default = 8 },       -- rows of tiles taken together
-    invariant = gemm.invariant, -- a row's result is the same bits for any number of rows
+    invariant = grid.invariant, -- a row's result is the same bits for any number of rows
   },
 
   where = function(p, target)

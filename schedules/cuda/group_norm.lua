@@ -17,7 +17,7 @@ return schedule "group_norm" {
     threads = tune { 128, 256, 512, 1024, default = 512 },
     unroll  = tune { 1, 2, 4, 8, default = 4 },             -- vectors in flight
     vectors = tune { 1, 2, 4, 8, default = 4 },             -- of y for a thread, if several blocks share a group
-    invariant = tune { false, true, default = false, search = false }, -- an image's result is the same bits for any number of images
+    invariant = grid.invariant, -- an image's result is the same bits for any number of images
   },
 
   versions = function(k, p)

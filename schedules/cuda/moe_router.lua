@@ -3,6 +3,7 @@
 -- tiles of few experts, whose warps share the depth: more multiprocessors read a part of the weights, which is all that takes time.
 
 local gemm = require "lib.gpu_gemm"
+local grid = require "lib.gpu_grid"
 local router = require "lib.gpu_router"
 
 return schedule "moe_router" {
@@ -22,7 +23,7 @@ return schedule "moe_router" {
     lanes   = tune { 1, 32, default = 32 },       -- threads that search the experts of a token
     raster  = tune { 4, 8, 16, default = 16 },    -- rows of tiles taken together
     threads = tune { 32, 64, 128, default = 32 }, -- of a block, where a thread searches
-    invariant = gemm.invariant, -- a token's result is the same bits for any number of tokens
+    invariant = grid.invariant, -- a token's result is the same bits for any number of tokens
   },
 
   where = function(p, target)

@@ -2,6 +2,7 @@
 -- multiprocessors without work. The tiles of x come from L2.
 
 local gemm = require "lib.gpu_gemm"
+local grid = require "lib.gpu_grid"
 
 return schedule "qkv_projection" {
   target = "cuda",
@@ -16,7 +17,7 @@ return schedule "qkv_projection" {
     columns = tune { 0, 32, 64, 128, 192, 256, default = 0 },
     stages  = tune { 2, 3, 4, 5, 6, 8, default = 4 },
     raster  = tune { 4, 8, 16, default = 16 },
-    invariant = gemm.invariant, -- a row's result is the same bits for any number of rows
+    invariant = grid.invariant, -- a row's result is the same bits for any number of rows
   },
 
   where = function(p, target)

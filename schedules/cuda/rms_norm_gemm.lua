@@ -2,6 +2,7 @@
 -- 1 / rms of their row where they are. The statistics are a kernel of their own that reads x once.
 
 local gemm = require "lib.gpu_gemm"
+local grid = require "lib.gpu_grid"
 local reduce = require "lib.gpu_reduce"
 
 return schedule "rms_norm_gemm" {
@@ -18,7 +19,7 @@ return schedule "rms_norm_gemm" {
     stages  = tune { 2, 3, 4, 5, 6, 8, default = 3 },
     raster  = tune { 4, 8, 16, default = 16 },
     threads = tune { 64, 128, 256, default = 128 }, -- of a row's statistics
-    invariant = gemm.invariant, -- a row's result is the same bits for any number of rows
+    invariant = grid.invariant, -- a row's result is the same bits for any number of rows
   },
 
   where = function(p, target)

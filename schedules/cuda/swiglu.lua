@@ -2,6 +2,7 @@
 -- the activated product of their sums.
 
 local gemm = require "lib.gpu_gemm"
+local grid = require "lib.gpu_grid"
 
 return schedule "swiglu" {
   target = "cuda",
@@ -17,7 +18,7 @@ return schedule "swiglu" {
     stages  = tune { 2, 3, 4, 5, 6, 8, default = 4 },
     raster  = tune { 4, 8, 16, default = 16 },
     cluster = tune { 1, 2, 4, 8, default = 1 },    -- blocks that share the steps of a tile: few rows, long k
-    invariant = gemm.invariant, -- a row's result is the same bits for any number of rows
+    invariant = grid.invariant, -- a row's result is the same bits for any number of rows
   },
 
   where = function(p, target)

@@ -2,6 +2,7 @@
 -- SwiGLU, whose sums are scaled by 1 / rms where they are; the product back, with the residual.
 
 local gemm = require "lib.gpu_gemm"
+local grid = require "lib.gpu_grid"
 local reduce = require "lib.gpu_reduce"
 
 return schedule "swiglu_mlp" {
@@ -23,7 +24,7 @@ return schedule "swiglu_mlp" {
     back_cluster = tune { 1, 2, 4, 8, default = 1 },
     raster  = tune { 4, 8, 16, default = 16 },
     threads = tune { 64, 128, 256, default = 128 },          -- of a row's statistics
-    invariant = gemm.invariant, -- a row's result is the same bits for any number of rows
+    invariant = grid.invariant, -- a row's result is the same bits for any number of rows
   },
 
   where = function(p, target)

@@ -34,7 +34,7 @@ decode.params = {
   head_dim = tune { 0, 64, 80, 96, 128, 192, 256, default = 0 }, -- a constant, if not 0, which saves all questions about its end
   ahead    = tune { 0, 1, 2, 3, default = 2 }, -- blocks of keys, and of values, that are fetched ahead; 0 for none
   -- A sequence's result is the same bits whatever other sequences a call has, and however long they are: splits of 256 keys.
-  invariant = tune { false, true, default = false, search = false },
+  invariant = grid.invariant,
 }
 
 -- Those of tensor cores, by how many heads share keys.
@@ -83,6 +83,7 @@ end
 -- Each thread along the keys has one of a block at least. A block of the tensor cores has so much shared memory on sm_80.
 function decode.where(p)
   if p.rescaled == 1 then
+    if p.blocks == 0 and p.split == 0 then return false end
     return p.head_dim > 0 and p.ahead > 0 and 4 * p.head_dim * (8 + p.warps * (p.ahead + 1) * 16) <= 163 * 1024
   end
   return p.threads // p.lanes <= p.key_block

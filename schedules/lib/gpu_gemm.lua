@@ -95,9 +95,12 @@ local function cheapest(versions, costs, condition)
   return versions
 end
 
--- Whether tiles add up a row's products in the same order, whatever the number of rows: no block and no warp has a part of the depth, or
--- as many groups of warps in all of them.
-local function sums_alike(t) return t.cluster == 1 and (t.warps and t.warps == 2 or not t.warps and t.rows > gemm.skinny) end
+-- Whether tiles add up a row's products in one order: no block has a part of the depth, and no warp, or each of two groups has every second
+-- step.
+local function sums_alike(t)
+  if t.warps then return t.cluster == 1 and t.warps == 2 end
+  return t.cluster == 1 and t.rows > gemm.skinny
+end
 
 -- The versions of one way to read the matrices. `suits`: of which tiles.
 local function tile_versions(size, target, more, suits, condition)
@@ -169,9 +172,6 @@ function gemm.repack(x)
   copy:reorder("step", "thread", "block", "_1"):unroll "step"
   copy:gpu_blocks({ "block", "_1" }):gpu_threads "thread"
 end
-
--- Whether a row's result is the same bits for any number of rows: only tiles that add up alike. Where one kind is given, it is in any case.
-gemm.invariant = tune { false, true, default = false, search = false }
 
 -- What versions set, the caller does not: for `where`. `stages` is the default.
 function gemm.sizes_decide(p, stages)

@@ -2,6 +2,10 @@
 
 local grid = {}
 
+-- A parameter of schedules that have versions by the number of rows: only versions that add up alike, so that a row's result is the same
+-- bits for any number of them. With one kind of blocks given, it is in any case.
+grid.invariant = tune { false, true, default = false, search = false }
+
 grid.bytes_of = { f32 = 4, i32 = 4, f16 = 2, bf16 = 2, i8 = 1, u8 = 1 }
 
 -- The number of elements of a Func or buffer in 16 bytes, which is the widest access of a thread. It is 8 at most, since the

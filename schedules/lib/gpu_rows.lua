@@ -13,7 +13,7 @@ rows.params = {
   unroll  = tune { 1, 2, 3, 4, 8, default = 2 }, -- vectors of a thread in flight
   held    = tune { "registers", "shared", default = "registers" }, -- where a row is kept between its stages
   resident = tune { 0, 1, 2, 3, 4, default = 0 }, -- blocks on a multiprocessor for which there are to be registers, if not 0
-  invariant = tune { false, true, default = false, search = false }, -- a row's result is the same bits for any number of rows
+  invariant = grid.invariant, -- a row's result is the same bits for any number of rows
 }
 
 -- A version for rows of up to `most` columns.

@@ -51,12 +51,35 @@ bool agrees(const halide_type_t &type, double got, const Expected &want) {
     return (want.or_less || got >= rounded(type, want.value - want.error)) && got <= rounded(type, want.value + want.error);
 }
 
+}  // namespace
+
+std::vector<int> extents_of(const OpArgument &argument, const Dims &dims) {
+    std::vector<int> extents;
+    for (const auto &e : argument.extents) {
+        extents.push_back(int(evaluate(e, dims).value()));
+    }
+    return extents;
+}
+
 bool same(double a, double b) {
     return a == b ? std::signbit(a) == std::signbit(b) : std::isnan(a) && std::isnan(b);
 }
 
+void fill_random(HostBuffer &buffer, uint64_t seed) {
+    const halide_type_t type = buffer.type();
+    if (!is_integer(type)) {
+        buffer.fill_random(seed);
+    } else if (type.bits == 8) {
+        buffer.fill_random(seed, type.code == halide_type_int ? -128 : 0, type.code == halide_type_int ? 127 : 255);
+    } else {
+        buffer.fill_random(seed, 0, 100);
+    }
+}
+
+namespace {
+
 bool same(const std::vector<double> &a, const std::vector<double> &b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) { return same(x, y); });
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) { return ops_test::same(x, y); });
 }
 
 std::vector<int> index_of(size_t number, const std::vector<int> &extents) {
@@ -74,14 +97,6 @@ size_t number_of(const std::vector<int> &index, const std::vector<int> &extents)
         number = number * size_t(extents[d]) + size_t(index[d]);
     }
     return number;
-}
-
-std::vector<int> extents_of(const OpArgument &argument, const Dims &dims) {
-    std::vector<int> extents;
-    for (const auto &e : argument.extents) {
-        extents.push_back(int(evaluate(e, dims).value()));
-    }
-    return extents;
 }
 
 bool is_open(const OpTest &test, const std::string &dim) {
@@ -164,17 +179,6 @@ struct Call {
     std::unique_ptr<KernelArguments> arguments;
     std::vector<Output> outputs;
 };
-
-void fill_random(HostBuffer &buffer, uint64_t seed) {
-    const halide_type_t type = buffer.type();
-    if (!is_integer(type)) {
-        buffer.fill_random(seed);
-    } else if (type.bits == 8) {
-        buffer.fill_random(seed, type.code == halide_type_int ? -128 : 0, type.code == halide_type_int ? 127 : 255);
-    } else {
-        buffer.fill_random(seed, 0, 100);
-    }
-}
 
 Call prepare(const OpTest &test, const Op &op, const CompiledKernel &kernel, const Case &c, Placement placement, uint64_t seed) {
     Call call;

@@ -6,6 +6,7 @@
  */
 
 #include <string>
+#include <vector>
 
 #include "accuracy.h"
 
@@ -22,6 +23,15 @@ constexpr const char *kCudaTarget = "cuda";
 
 /** "" or why a target of the tests cannot run: this processor lacks instructions of its last part. */
 std::string why_skipped(const std::string &target);
+
+/** The extents of an argument of a call. */
+std::vector<int> extents_of(const halyard::OpArgument &argument, const Dims &dims);
+
+/** Equal to the bit, but that all NaN are one. */
+bool same(double a, double b);
+
+/** What an input is filled with where OpTest::fill() says nothing. */
+void fill_random(HostBuffer &buffer, uint64_t seed);
 
 /** How the buffers of a call lie in memory. */
 enum class Placement {

@@ -27,14 +27,6 @@ struct Part {
     int first, count;
 };
 
-std::vector<int> extents_of(const OpArgument &argument, const Dims &dims) {
-    std::vector<int> extents;
-    for (const auto &e : argument.extents) {
-        extents.push_back(int(evaluate(e, dims).value()));
-    }
-    return extents;
-}
-
 int place_of(const OpArgument &argument, const std::string &dim) {
     const auto found = std::find(argument.extents.begin(), argument.extents.end(), dim);
     return found == argument.extents.end() ? -1 : int(found - argument.extents.begin());
@@ -53,10 +45,6 @@ std::vector<double> part_of(const std::vector<double> &values, const std::vector
         result.insert(result.end(), from, from + long(inner * size_t(part.count)));
     }
     return result;
-}
-
-bool same(double a, double b) {
-    return a == b ? std::signbit(a) == std::signbit(b) : std::isnan(a) && std::isnan(b);
 }
 
 // Dimensions of which a call has many.
@@ -79,12 +67,7 @@ public:
                 continue;
             }
             HostBuffer &buffer = all_.buffer(a.name, Layout(extents_of(registered, dims_)));
-            const bool is_float = a.type.code == halide_type_float || a.type.code == halide_type_bfloat;
-            if (is_float) {
-                buffer.fill_random(++seed);
-            } else {
-                buffer.fill_random(++seed, a.type.code == halide_type_int && a.type.bits == 8 ? -128 : 0, a.type.bits == 8 ? 127 : 100);
-            }
+            fill_random(buffer, ++seed);
         }
         test.fill(all_, dims_, seed);
         if (all_.has_buffer("lengths") && dims_.count("keys")) {  // most keys count
@@ -281,18 +264,9 @@ OnCuda on_cuda(const std::string &op) {
     return !head ? OnCuda::kNone : std::any_of(head->params.begin(), head->params.end(), is_it) ? OnCuda::kByParameter : OnCuda::kSame;
 }
 
-// Each kind of version is in one of these; the others of all nights.
-bool is_checked_on_cuda(const std::string &op, OnCuda how) {
-    const std::vector<std::string> of_each_kind = {"gemm", "rms_norm", "decode_attention"};
-    const bool is_one = std::find(of_each_kind.begin(), of_each_kind.end(), op) != of_each_kind.end();
-    return how == OnCuda::kSame || (how == OnCuda::kByParameter && (is_one || tests_pairs()));
-}
-
 void check_cuda(const OpTest &test, const std::string &op) {
     const OnCuda how = on_cuda(op);
-    if (!is_checked_on_cuda(op, how)) {
-        return;
-    }
+    REQUIRE(how != OnCuda::kNone);
     // The sizes of a call decide on tiles, and results are not rounded more than they need be.
     const ScriptHeader head = *head_of_cuda_schedule(op);
     Assignments choices = cuda_builds(test, op).front();
