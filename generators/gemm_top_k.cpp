@@ -107,15 +107,22 @@ private:
         const Expr p = panel_at(b.y);
         b.where(c * chunk + b.y < product.panels);
         keep_largest(best_panels, b, rank_key(panel_best(row, p), p), {row, c});
-        merge(panels, best_panels, chunks());
+        merge_in_two(panels, parts_of_panels, best_panels, chunks());
 
+        // A panel in pieces: list `n` is of piece n % pieces of the panel ranked n / pieces.
+        const int pieces = (panel + kPiece - 1) / kPiece;
+        ranked(n, row) = panels(n / pieces, row);
+        least(row) = rank_order(panels(best - 1, row));
+        const Expr at = clamp(rank_index(ranked(n, row)), 0, product.panels - 1);
+        searched(product.j, row, n) = kept(product.j, row, at);
         panel_top(i, row, n) = no_rank();
-        RDom r({{0, best}, {0, panel}}, "r");
-        const Expr at = clamp(rank_index(panels(n, row)), 0, product.panels - 1);
-        r.where(panels(n, row) != no_rank());
-        r.where(kept(r.y, row, at) >= rank_order(panels(best - 1, row)));
-        keep_largest(panel_top, r, rank_key(kept(r.y, row, at), product.column(r.y, at)), {row, n});
-        merge(top, panel_top, best);
+        RDom r({{0, best}, {0, kPiece}}, "r");
+        const Expr column = n % pieces * kPiece + r.y, inside = min(column, panel - 1);
+        r.where(column < panel);
+        r.where(ranked(n, row) != no_rank());
+        r.where(searched(inside, row, n) >= least(row));
+        keep_largest(panel_top, r, rank_key(searched(inside, row, n), product.column(inside, at)), {row, n});
+        merge_in_two(top, parts_of_top, panel_top, best * pieces);
     }
 
     // The largest of several lists.
@@ -126,6 +133,17 @@ private:
         keep_largest(all, m, lists(m.y, row, m.z), {row});
     }
 
+    // The same, first of each kTogether lists, so that a schedule can have a thread for each of these.
+    void merge_in_two(Func &all, Func &parts, const Func &lists, const Expr &count) {
+        const Var &row = product.row;
+        parts(i, row, n) = no_rank();
+        RDom m({{0, top_k}, {0, top_k}, {0, kTogether}}, "m");
+        const Expr list = n * kTogether + m.z;
+        m.where(list < count);
+        keep_largest(parts, m, lists(m.y, row, min(list, count - 1)), {row, n});
+        merge(all, parts, (count + (kTogether - 1)) / kTogether);
+    }
+
     Expr chunks() const {
         return (product.panels + (chunk - 1)) / chunk;
     }
@@ -134,9 +152,12 @@ private:
         return min(c * chunk + in_chunk, product.panels - 1);
     }
 
+    static constexpr int kPiece = 16, kTogether = 8;
+
     Var i{"i"}, c{"c"}, n{"n"};
     Func kept{"kept"}, panel_best{"panel_best"}, best_panels{"best_panels"}, floor{"floor"}, chunk_top{"chunk_top"}, listed{"listed"},
-        panels{"panels"}, panel_top{"panel_top"}, top{"top"};
+        parts_of_panels{"parts_of_panels"}, panels{"panels"}, ranked{"ranked"}, least{"least"}, searched{"searched"}, panel_top{"panel_top"}, parts_of_top{"parts_of_top"},
+        top{"top"};
 };
 
 }  // namespace

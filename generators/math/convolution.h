@@ -78,9 +78,12 @@ struct GatheredWindows {
         const Var k("k");
         const Expr channels = x.dim(0).extent(), channel = k % max(channels, 1), tap = k / max(channels, 1);
         const Expr column = tap % window.kernel, row = tap / window.kernel;
-        x_window(k, g, w, h, n) = window.padded(x, {channel, g, window.at(w, column), window.at(h, row), n}, 2, 3);
+        const Expr elements = channels * window.kernel * window.kernel;
+        // Vectors stick out of a window.
+        const Expr x_at = window.padded(x, {channel, g, window.at(w, column), window.at(h, row), n}, 2, 3);
+        x_window(k, g, w, h, n) = select(k < elements, x_at, cast(x.type(), 0));
         weight_window(k, o, g) = weight(channel, column, row, o, g);
-        const RDom depth(0, channels * window.kernel * window.kernel, "depth");
+        const RDom depth(0, elements, "depth");
         const auto in_y = [&](const Var &of, int dimension) { return min(of, y.dim(dimension).max()); };
         return {x_window(depth, g, in_y(w, 2), in_y(h, 3), in_y(n, 4)), weight_window(depth, in_y(o, 0), g)};
     }

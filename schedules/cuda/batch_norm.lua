@@ -14,9 +14,9 @@ return schedule "batch_norm" {
     vector  = tune { 0, 1, 2, 4, 8, default = 0 }, -- elements that a thread has at once; 0: by the distance of the rows
   },
 
-  versions = function(k, p)
+  versions = function(k, p, target)
     if p.vector > 0 then return { {} } end
-    return elementwise.vector_versions(k:has "y" and { k.x, k.y } or { k.x_nhwc, k.y_nhwc })
+    return elementwise.vector_versions(k:has "y" and { k.x, k.y } or { k.x_nhwc, k.y_nhwc }, 4, p, target)
   end,
 
   apply = function(k, p)

@@ -14,9 +14,9 @@ return schedule "bias_activation" {
     vector  = tune { 0, 1, 2, 4, 8, default = 0 },    -- columns that a thread has at once; 0: by the distance of the rows
   },
 
-  versions = function(k, p)
+  versions = function(k, p, target)
     if p.vector > 0 then return { {} } end
-    return elementwise.vector_versions { k.x, k.y, k:has "residual" and k.residual or nil }
+    return elementwise.vector_versions({ k.x, k.y, k:has "residual" and k.residual or nil }, 2, p, target)
   end,
 
   apply = function(k, p)

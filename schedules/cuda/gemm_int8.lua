@@ -13,10 +13,12 @@ return schedule "gemm_int8" {
     columns = tune { 0, 32, 64, 128, 192, 256, default = 0 },
     stages  = tune { 2, 3, 4, 5, 6, 8, default = 3 }, -- fetched ahead; a stage takes 128 (rows + columns) bytes
     raster  = tune { 4, 8, 16, default = 16 },     -- rows of tiles taken together
+    cluster = tune { 1, 2, 4, 8, default = 1 },    -- blocks that share the steps of a tile: few rows, long k
   },
 
   where = function(p, target)
-    if p.rows == 0 or p.columns == 0 then return gemm.sizes_decide(p, 3) end
+    if p.rows == 0 or p.columns == 0 then return gemm.sizes_decide(p, 3) and p.cluster == 1 end
+    if p.rows <= gemm.skinny and p.cluster > 1 then return false end
     -- Shared memory: the stages, and a part of the tile on its way out.
     return gemm.tiles_fit(p, target, { products = 1 })
   end,
@@ -24,10 +26,10 @@ return schedule "gemm_int8" {
   versions = function(k, p, target)
     if p.rows > 0 then return { {} } end
     local size = { rows = k.a:dim(1):extent(), columns = k.b_nk:dim(1):extent(), depth = k.a:dim(0):extent() }
-    return gemm.versions(size, target, { operand_bytes = 1, in_one_block = true })
+    return gemm.versions(size, target, { operand_bytes = 1 })
   end,
 
   apply = function(k, p)
-    gemm.tensor_tiles(k.y, k.acc, p)
+    gemm.tensor_tiles(k.y, k.acc, p, { cluster = p.cluster })
   end,
 }

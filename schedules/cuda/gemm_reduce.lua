@@ -9,6 +9,7 @@ return schedule "gemm_reduce" {
   generator = logits.tensor_generator(256),
   params = logits.tensor_params,
   where = logits.tiles_fit,
+  versions = logits.versions,
 
   apply = function(k, p)
     logits.on_tensor_cores(k, p, { "panel_max", "panel_sum" })

@@ -16,6 +16,7 @@ return schedule "gemm_top_k" {
 
   params = logits.tensor_params,
   where = logits.tiles_fit,
+  versions = logits.versions,
 
   apply = function(k, p)
     logits.stored_by_tensor_cores(k.kept, k.panel_best, k, p)

@@ -10,6 +10,7 @@ return schedule "linear_cross_entropy" {
   generator = logits.tensor_generator(192),
   params = logits.tensor_params,
   where = logits.tiles_fit,
+  versions = logits.versions,
 
   apply = function(k, p)
     logits.on_tensor_cores(k, p, { "panel_max", "panel_sum", "panel_label" })

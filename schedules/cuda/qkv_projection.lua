@@ -29,10 +29,7 @@ return schedule "qkv_projection" {
     if p.rows > 0 then return { {} } end
     local columns = { k.w_q_nk:dim(1):extent(), k.w_k_nk:dim(1):extent(), k.w_v_nk:dim(1):extent() }
     local size = { rows = k.x:dim(1):extent(), columns = columns, depth = k.x:dim(0):extent() }
-    local versions = gemm.versions(size, target, { in_one_block = true, often = true, invariant = p.invariant })
-    -- Where all rows are in a tile of the first, only the weights take time to read, which small tiles do best.
-    versions[1].when = versions[1].when:or_(size.rows:at_most(versions[1].rows))
-    return versions
+    return gemm.versions(size, target, { often = true, invariant = p.invariant })
   end,
 
   apply = function(k, p)

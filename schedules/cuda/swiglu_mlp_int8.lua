@@ -9,20 +9,22 @@ return schedule "swiglu_mlp_int8" {
 
   generator = { weights = "nk" },
 
-  params = {
-    rows    = tune { 64, 128, 192, default = 128 },
-    columns = tune { 64, 128, default = 128 },           -- of gate and of up
-    back    = tune { 64, 128, 192, 256, default = 256 }, -- columns of the product back
-    stages  = tune { 2, 3, 4, default = 3 },
-    raster  = tune { 4, 8, 16, default = 16 },
-    threads = tune { 64, 128, 256, default = 256 },      -- that round a row
-  },
+  params = gemm.chain_params(),
+
+  where = gemm.chain_fits,
+
+  versions = function(k, p, target)
+    if p.rows > 0 then return { {} } end
+    local rows, hidden, depth = k.x:dim(1):extent(), k.w_up_nk:dim(1):extent(), k.x:dim(0):extent()
+    local size = { rows = rows, columns = hidden, depth = depth }
+    return gemm.chain_versions(size, { rows = rows, columns = k.w_down_nk:dim(1):extent(), depth = hidden }, target, { operand_bytes = 1 })
+  end,
 
   apply = function(k, p)
     local o = { threads = p.threads, vector = 8, unroll = 2 }
     rows.quantise(k.x_q, k.x_scale, { k.sum_sq, k.x_peak }, { k.x_inv }, o)
-    gemm.tensor_tiles(k.h:compute_root(), { k.gate, k.up }, p)
+    gemm.tensor_tiles(k.h:compute_root(), { k.gate, k.up }, p, { cluster = p.cluster })
     rows.quantise(k.h_q, k.h_scale, { k.h_peak }, { k.h_inv }, o)
-    gemm.tensor_tiles(k.y, k.acc, { rows = p.rows, columns = p.back, stages = p.stages, raster = p.raster })
+    gemm.tensor_tiles(k.y, k.acc, gemm.back_of_chain(p), { cluster = p.back_cluster })
   end,
 }

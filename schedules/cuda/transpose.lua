@@ -16,9 +16,9 @@ return schedule "transpose" {
 
   where = function(p) return (p.read == 0) == (p.written == 0) end,
 
-  versions = function(k, p)
+  versions = function(k, p, target)
     if p.read > 0 then return { {} } end
-    return transpose.versions(k.x, { k.y, k:has "residual" and k.residual or nil })
+    return transpose.versions(k.x, { k.y, k:has "residual" and k.residual or nil }, target)
   end,
 
   apply = function(k, p)

@@ -129,7 +129,7 @@ function conv.window_versions(k, p, target, invariant)
     return version
   end
   local versions = {
-    in_boxes({ when = gathers, gathered = 1 }, 16, 8, 1),
+    in_boxes({ when = gathers, gathered = 1, stages = 2 }, 16, 8, 1),
     in_boxes({ when = aligned:not_():and_(channels:at_least(1)), repack = true }, 8, 8, 2),
   }
   if p.cluster == 1 and p.tile_n == 0 and p.columns == 0 then
@@ -143,19 +143,23 @@ end
 function conv.gather(k)
   local y, w = k.y, k.weight_ohwi
   local depth = w:dim(0):extent() * w:dim(1):extent() * w:dim(2):extent()
-  local function bound(func, dims)
-    func:compute_root():align_storage("k", 16 // grid.bytes_of[func:type()]):bound("k", 0, depth)
+  local lanes = 16 // grid.bytes_of[k.x_window:type()]
+  local function bound(func, elements, dims)
+    func:compute_root():align_storage("k", lanes):bound("k", 0, elements)
     for name, d in pairs(dims) do func:bound(name, y:dim(d):min(), y:dim(d):extent()) end
   end
-  bound(k.x_window, { g = 1, w = 2, h = 3, n = 4 })
-  bound(k.weight_window, { o = 0, g = 1 })
-  -- Threads along the depth and the row; a thread has four pixels of it, for which it finds the place in the window once.
-  k.x_window:split("k", 16, "guard", "k_block", "k_thread")
+  bound(k.x_window, (depth + (lanes - 1)) // lanes * lanes, { g = 1, w = 2, h = 3, n = 4 })
+  bound(k.weight_window, depth, { o = 0, g = 1 })
+  -- A thread has 8 elements of the windows of 8 pixels of a row, for which it finds the places in the window once.
+  k.x_window:split("k", 8, "round_up", "vector", "lane")
+  k.x_window:split("vector", 4, "guard", "k_block", "k_thread")
   k.x_window:split("w", 64, "guard", "w_block", "in_block")
-  k.x_window:split("in_block", 16, "guard", "step", "w_thread")
-  k.x_window:reorder("step", "k_thread", "w_thread", "k_block", "w_block", "g", "h", "n"):unroll("step")
-  k.x_window:gpu_blocks { grid.fuse(k.x_window, { "k_block", "w_block" }), grid.fuse(k.x_window, { "g", "h", "n" }) }
-  k.x_window:gpu_threads({ "k_thread", "w_thread" }):never_partition_all()
+  k.x_window:split("in_block", 8, "guard", "step", "w_thread")
+  k.x_window:split("h", 8, "guard", "h_block", "h_thread")
+  k.x_window:reorder("lane", "step", "k_thread", "w_thread", "h_thread", "k_block", "w_block", "h_block", "g", "n")
+  k.x_window:vectorize("lane"):unroll("step")
+  k.x_window:gpu_blocks { grid.fuse(k.x_window, { "k_block", "w_block" }), "h_block", grid.fuse(k.x_window, { "g", "n" }) }
+  k.x_window:gpu_threads({ "k_thread", "w_thread", "h_thread" }):never_partition_all()
   k.weight_window:split("k", 64, "guard", "block", "thread")
   k.weight_window:gpu_blocks { "block", grid.fuse(k.weight_window, { "o", "g" }) }:gpu_threads("thread"):never_partition_all()
 end

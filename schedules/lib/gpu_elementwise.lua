@@ -45,12 +45,21 @@ function elementwise.vectors(y, o)
 end
 
 -- Versions for arrays whose rows are 16 bytes apart in a multiple, for those whose rows are 2 elements apart in one, and for all: a
--- thread takes the largest vector with which every row begins where one may. Each sets the parameter "vector".
+-- thread takes the largest vector with which every row begins where one may. Each sets the parameter "vector". Of so few elements that
+-- blocks of several vectors a thread would leave multiprocessors without one, a thread of a small block has one.
 --
--- arrays    whose dimension 1 steps from row to row
-function elementwise.vector_versions(arrays)
+-- arrays    whose dimension 1 steps from row to row; the first has all elements
+-- dimensions    that it has         p    threads and unroll of the schedule
+function elementwise.vector_versions(arrays, dimensions, p, target)
   local whole = grid.vector_of_all(arrays)
-  return { { when = grid.rows_fit(arrays, whole), vector = whole }, { when = grid.rows_fit(arrays, 2), vector = 2 }, { vector = 1 } }
+  local fits = grid.rows_fit(arrays, whole)
+  local few = grid.elements_of(arrays[1], dimensions):at_most(2 * target.multiprocessors * p.threads * p.unroll * whole)
+  return {
+    { when = fits:and_(few), vector = whole, threads = math.min(p.threads, 128), unroll = 1 },
+    { when = fits, vector = whole },
+    { when = grid.rows_fit(arrays, 2), vector = 2 },
+    { vector = 1 },
+  }
 end
 
 -- Computes a value for each element of its loops, a thread an element: short passes, as over the statistics of rows.

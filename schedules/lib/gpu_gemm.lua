@@ -24,27 +24,30 @@ function gemm.tiles_fit(p, target, o)
   return p.stages * 128 * (p.rows + o.products * p.columns) + 128 * rows_of_results <= room
 end
 
--- The tiles among which a call chooses, and how long a block takes for one: `fill` ns, and `step` ns for each 128 bytes of a row that it
--- has. Measured on an H100 at 924 sizes of bfloat16 (docs/notes/2026-11-gemm-versions.md).
+-- The tiles among which a call chooses. A product takes `start` ns, and for each round of blocks `fill` ns and `step` ns for each 128 bytes
+-- of a row. Measured on an H200 at 498 sizes of bfloat16 (docs/notes/2026-11-gemm-versions.md).
 local tiles = {
-  { rows = 16,  columns = 32,  stages = 8, cluster = 1, fill = 500,  step = 94,  often = true },
-  { rows = 32,  columns = 64,  stages = 6, cluster = 1, fill = 1100, step = 94 },
-  { rows = 64,  columns = 64,  stages = 6, cluster = 1, fill = 170,  step = 174, often = true },
-  { rows = 64,  columns = 64,  stages = 6, cluster = 8, fill = 3980, step = 291 },
-  { rows = 64,  columns = 256, stages = 4, cluster = 1, fill = 1440, step = 340, often = true },
-  { rows = 128, columns = 128, stages = 4, cluster = 2, fill = 5790, step = 478 },
-  { rows = 128, columns = 192, stages = 4, cluster = 1, fill = 1620, step = 468 },
-  { rows = 128, columns = 256, stages = 3, cluster = 1, fill = 2390, step = 607, often = true },
+  { rows = 16,  columns = 32,  stages = 8, start = 2280, fill = 460,  step = 62 },
+  { rows = 16,  columns = 64,  stages = 6, start = 1350, fill = 1280, step = 104, often = true },
+  { rows = 32,  columns = 64,  stages = 6, start = 1360, fill = 1800, step = 116, often = true },
+  { rows = 64,  columns = 64,  stages = 8, start = 2670, fill = 580,  step = 177, often = true },
+  { rows = 64,  columns = 128, stages = 6, start = 2620, fill = 890,  step = 223, often = true },
+  { rows = 64,  columns = 192, stages = 5, start = 2440, fill = 1250, step = 282 },
+  { rows = 128, columns = 128, stages = 5, start = 2330, fill = 1760, step = 324 },
+  { rows = 128, columns = 192, stages = 4, start = 2060, fill = 2310, step = 459, often = true },
+  { rows = 128, columns = 256, stages = 4, start = 1350, fill = 3510, step = 602, often = true },
 }
 
--- The same of two products of the same rows, each of which has half of the columns of a tile.
+-- The same of two products of the same rows, each of which has half of the columns of a tile. Those of 64 rows and more have not been
+-- measured apart: they have the costs of one product.
 local tiles_of_two = {
-  { rows = 16,  columns = 64,  stages = 5, cluster = 1, fill = 790,  step = 109 },
-  { rows = 64,  columns = 128, stages = 4, cluster = 1, fill = 320,  step = 281 },
-  { rows = 64,  columns = 128, stages = 4, cluster = 4, fill = 3440, step = 377 },
-  { rows = 64,  columns = 256, stages = 4, cluster = 1, fill = 1440, step = 340 },
-  { rows = 128, columns = 192, stages = 4, cluster = 1, fill = 1620, step = 468 },
-  { rows = 128, columns = 256, stages = 4, cluster = 1, fill = 2390, step = 607 },
+  { rows = 16,  columns = 64,  stages = 5, start = 1350, fill = 1280, step = 109 },
+  { rows = 32,  columns = 64,  stages = 6, start = 1360, fill = 1800, step = 116 },
+  { rows = 64,  columns = 128, stages = 6, start = 2620, fill = 890,  step = 223 },
+  { rows = 64,  columns = 192, stages = 5, start = 2440, fill = 1250, step = 282 },
+  { rows = 128, columns = 128, stages = 5, start = 2330, fill = 1760, step = 324 },
+  { rows = 128, columns = 192, stages = 4, start = 2060, fill = 2310, step = 459 },
+  { rows = 128, columns = 256, stages = 4, start = 1350, fill = 3510, step = 602 },
 }
 
 -- Of a product whose columns are weights of 4 or 8 bits, with groups of warps that share the steps of a tile. Measured on an H200 at 48
@@ -64,14 +67,22 @@ gemm.tiles_of_few_bits = {
 
 local function divided(n, by) return (n + (by - 1)) // by end
 
--- Of the tiles, those for operands that were repacked.
-local function suits_repacked(t) return t.cluster == 1 and t.often end
+-- Blocks that share a tile.
+local function cluster_of(t) return t.cluster or 1 end
+
+-- As many stages as shared memory has room for, up to those of the tile.
+local function stages_of(t, target, products)
+  local p = { rows = t.rows, columns = t.columns // products, stages = t.stages }
+  while p.stages > 2 and not t.warps and not gemm.tiles_fit(p, target, { products = products }) do p.stages = p.stages - 1 end
+  return p.stages
+end
 
 -- Whether rows of a matrix begin where the copy engine can take them. Views with another pitch, and matrices with an odd number of columns,
 -- do not.
 local function is_aligned(x) return x:dim(1):stride():multiple_of(8) end
 
--- Nanoseconds that a product takes in tiles `t`.
+-- Nanoseconds that a product takes in tiles `t`. Of few rows only skinny tiles read the other matrix as fast as memory has it, which no
+-- time of a step says.
 local function cost_of(t, size, target, more)
   local products, depth = more.products or 1, 128 // (more.operand_bytes or 2)
   local across
@@ -79,8 +90,11 @@ local function cost_of(t, size, target, more)
     local tiles_across = divided(columns, t.columns // products)
     across = across and across + tiles_across or tiles_across
   end
-  local rounds = divided(divided(size.rows, t.rows) * across * t.cluster, target.multiprocessors)
-  return rounds * (divided(size.depth, depth * t.cluster) * t.step + t.fill)
+  local cluster = cluster_of(t)
+  local rounds = divided(divided(size.rows, t.rows) * across * cluster, target.multiprocessors)
+  local ns = rounds * (divided(size.depth, depth * cluster) * t.step + t.fill) + (t.start or 0)
+  if t.warps or t.rows <= gemm.skinny then return ns end
+  return ns + size.rows:at_most(gemm.skinny):select(1000000000, 0)
 end
 
 -- Has a call take the version that costs least: sets `when` of each. `condition`: for which calls they are, if not for all.
@@ -98,8 +112,8 @@ end
 -- Whether tiles add up a row's products in one order: no block has a part of the depth, and no warp, or each of two groups has every second
 -- step.
 local function sums_alike(t)
-  if t.warps then return t.cluster == 1 and t.warps == 2 end
-  return t.cluster == 1 and t.rows > gemm.skinny
+  if t.warps then return cluster_of(t) == 1 and t.warps == 2 end
+  return cluster_of(t) == 1 and t.rows > gemm.skinny
 end
 
 -- The versions of one way to read the matrices. `suits`: of which tiles.
@@ -107,9 +121,10 @@ local function tile_versions(size, target, more, suits, condition)
   local versions, costs = {}, {}
   for _, t in ipairs(more.tiles or more.products == 2 and tiles_of_two or tiles) do
     if suits(t) then
-      local v = { rows = t.rows, columns = t.columns // (more.products or 1), stages = t.stages, warps = t.warps }
-      if not more.in_one_block then v.cluster = t.cluster end
-      table.insert(versions, v)
+      local products = more.products or 1
+      table.insert(versions, {
+        rows = t.rows, columns = t.columns // products, stages = stages_of(t, target, products), warps = t.warps, cluster = t.cluster,
+      })
       table.insert(costs, cost_of(t, size, target, more))
     end
   end
@@ -117,24 +132,24 @@ local function tile_versions(size, target, more, suits, condition)
 end
 
 -- The versions of a product: a call takes the tiles that are done first. All multiprocessors have a block at a time, so a product takes as
--- many rounds as its blocks are times the multiprocessors: few rows or columns want small tiles, so that all have one, or blocks that share
--- a tile's depth; many want large tiles, which read less for each product.
+-- many rounds as its blocks are times the multiprocessors: few rows or columns want small tiles, so that all have one; many want large
+-- tiles, which read less for each product.
 --
 -- size    rows, columns and depth of the product, as expressions; several columns for several products, whose blocks run together
 -- more    products: that share the rows (1), of so many columns each         operand_bytes: of an element (2)
---         in_one_block: no blocks share a tile                               often: only those that are taken most often
+--         often: only those that are taken most often
 --         repacked: the matrices that repack() takes, for versions that do
 --         tiles: to choose among, as tiles_of_few_bits
 --         invariant: only tiles by which a row's result is the same bits for any number of rows
 function gemm.versions(size, target, more)
   local versions = {}
   local function suits(t)
-    return (t.cluster == 1 or not more.in_one_block) and (t.often or not more.often) and (sums_alike(t) or not more.invariant)
+    return (t.often or not more.often) and (sums_alike(t) or not more.invariant)
   end
   if more.repacked then
     local aligned
     for _, x in ipairs(more.repacked) do aligned = aligned and aligned:and_(is_aligned(x)) or is_aligned(x) end
-    versions = tile_versions(size, target, more, function(t) return suits_repacked(t) and suits(t) end, aligned:not_())
+    versions = tile_versions(size, target, more, function(t) return t.often and suits(t) end, aligned:not_())
     for _, v in ipairs(versions) do v.repack = true end
   end
   for _, v in ipairs(tile_versions(size, target, more, suits)) do table.insert(versions, v) end
@@ -142,20 +157,60 @@ function gemm.versions(size, target, more)
 end
 
 -- Tiles of two products that share the rows, and of the product of what comes of them.
-local chains = { { 1, 1 }, { 2, 3 }, { 3, 4 }, { 4, 5 }, { 6, 8 } }
+local chains = {
+  { tiles_of_two[1], tiles[1] }, -- 16 rows
+  { tiles_of_two[2], tiles[3] }, -- 32
+  { tiles_of_two[3], tiles[4] }, -- 64
+  { tiles_of_two[6], tiles[7] }, -- 128
+  { tiles_of_two[7], tiles[9] }, -- 128, of many columns
+}
+
+-- What schedules of a chain of products leave open, with the usual stages: two products that share the rows, then one of what comes of them.
+function gemm.chain_params()
+  return {
+    rows    = tune { 0, 16, 32, 64, 128, 192, default = 0 }, -- of a tile of gate and up; 0: the sizes of a call decide
+    columns = tune { 0, 16, 32, 64, 96, 128, default = 0 },  -- of each of the two
+    stages  = tune { 2, 3, 4, 5, 6, 8, default = 3 },
+    cluster = tune { 1, 2, 4, 8, default = 1 },              -- blocks that share the steps of a tile
+    back_rows    = tune { 0, 16, 32, 64, 128, 192, default = 0 }, -- of a tile of the product back; 0: as many
+    back         = tune { 0, 16, 32, 64, 128, 192, 256, default = 0 }, -- its columns
+    back_stages  = tune { 2, 3, 4, 5, 6, 8, default = 3 },
+    back_cluster = tune { 1, 2, 4, 8, default = 1 },
+    raster  = tune { 4, 8, 16, default = 16 },
+    threads = tune { 64, 128, 256, default = 128 },          -- that go over a row
+  }
+end
+
+-- The tiles of the product back.
+function gemm.back_of_chain(p)
+  return { rows = p.back_rows > 0 and p.back_rows or p.rows, columns = p.back, stages = p.back_stages, raster = p.raster }
+end
+
+-- Whether all tiles are given and fit, or none is. For `where`.
+function gemm.chain_fits(p, target)
+  local back = gemm.back_of_chain(p)
+  if p.rows == 0 or p.columns == 0 or p.back == 0 then
+    return gemm.sizes_decide(p, 3) and gemm.sizes_decide(back, 3) and p.cluster == 1 and p.back_cluster == 1
+  end
+  if (p.rows <= gemm.skinny and p.cluster > 1) or (back.rows <= gemm.skinny and p.back_cluster > 1) then return false end
+  return gemm.tiles_fit(p, target, { products = 2 }) and gemm.tiles_fit(back, target, { products = 1 })
+end
 
 -- The versions of a chain: two products that share the rows, then one of what comes of them. The tiles of the latter are back_rows, back
--- columns, back_stages and back_cluster. `invariant`: as of versions().
-function gemm.chain_versions(size, size_back, target, invariant)
+-- columns and back_stages.
+--
+-- more    invariant, operand_bytes: as of versions()
+function gemm.chain_versions(size, size_back, target, more)
   local versions, costs = {}, {}
   for _, c in ipairs(chains) do
-    local t, back = tiles_of_two[c[1]], tiles[c[2]]
-    if not invariant or sums_alike(t) and sums_alike(back) then
+    local t, back = c[1], c[2]
+    if not more.invariant or sums_alike(t) and sums_alike(back) then
       table.insert(versions, {
-        rows = t.rows, columns = t.columns // 2, stages = t.stages, cluster = t.cluster,
-        back_rows = back.rows, back = back.columns, back_stages = back.stages, back_cluster = back.cluster,
+        rows = t.rows, columns = t.columns // 2, stages = stages_of(t, target, 2),
+        back_rows = back.rows, back = back.columns, back_stages = stages_of(back, target, 1),
       })
-      table.insert(costs, cost_of(t, size, target, { products = 2 }) + cost_of(back, size_back, target, {}))
+      table.insert(costs, cost_of(t, size, target, { products = 2, operand_bytes = more.operand_bytes }) +
+        cost_of(back, size_back, target, { operand_bytes = more.operand_bytes }))
     end
   end
   return cheapest(versions, costs)

@@ -33,6 +33,13 @@ function grid.rows_fit(arrays, elements)
   return all
 end
 
+-- How many elements an array of so many dimensions has.
+function grid.elements_of(array, dimensions)
+  local elements = array:dim(0):extent()
+  for d = 1, dimensions - 1 do elements = elements * array:dim(d):extent() end
+  return elements
+end
+
 -- Joins loops, innermost first, into one, and returns its name.
 function grid.fuse(stage, loops)
   local name = loops[1]

@@ -135,14 +135,21 @@ function logits.tensor_generator(panel)
   }
 end
 logits.tensor_params = {
-  rows   = tune { 64, 128, 192, default = 128 },
+  rows   = tune { 0, 64, 128, 192, default = 0 }, -- 0: the rows of a call decide
   stages = tune { 2, 3, 4, 5, 6, default = 4 }, -- fetched ahead; a stage takes 128 (rows + panel) bytes
   raster = tune { 4, 8, 16, default = 16 },     -- rows of tiles taken together
   ping_pong = tune { false, true, default = false }, -- with 64 rows: one half of a block multiplies while the other finishes its tile
 }
 function logits.tiles_fit(p, target)
+  if p.rows == 0 then return p.stages == 4 and not p.ping_pong end
   return p.rows * p.panel <= 128 * 256 and p.stages * 128 * (p.rows + p.panel) <= target.shared_bytes - 1024
     and (p.rows == 64 or not p.ping_pong)
+end
+
+-- Few rows take tiles of 64, so that as much as there is room for is of the weights. A row's sums are the same bits in both.
+function logits.versions(k, p)
+  if p.rows > 0 then return { {} } end
+  return { { when = k.x:dim(1):extent():at_most(64), rows = 64 }, { rows = 128 } }
 end
 
 -- Stores all logits, or what is made of each, a block a tile.
@@ -166,20 +173,35 @@ end
 --   for row: for c: best_panels; for row: panels; for row: for n: panel_top; for row: top
 --     ->
 --   threads row, c: best_panels          -- of a chunk of panels, a list in registers
---   threads row: panels                  -- the lists of the chunks merged
---   threads row, n: panel_top            -- of the panel ranked n
+--   threads row, n: parts_of_panels      -- the lists of some chunks merged
+--   threads row: panels                  -- all
+--   threads row, n: panel_top            -- of a piece of the panels that are ranked first
+--   threads row, n: parts_of_top
 --   threads row: top
 --   threads i, row: values, indices
+--
+-- A thread loads what it looks at next at once, the elements of a list or of a piece: it would wait for one after the other.
 function logits.search_panels(k, p)
   local function a_thread_each(list, rows)
     elementwise.elements(list:in_():compute_root(), { rows = rows, threads = 32 })
     list:compute_at(list:in_(), "thread"):store_in "register":bound("i", 0, p.top_k)
     for _, row in ipairs(rows) do list:bound_extent(row, 1) end
   end
+  local function of_lists(list, rows, lists, other)
+    a_thread_each(list, rows)
+    local loaded = lists:in_():in_(list):compute_at(list, "m_z"):store_in "register"
+    loaded:bound_extent("i", p.top_k):bound_extent("row", 1):bound_extent(other, 1):unroll("i"):never_partition_all()
+  end
   a_thread_each(k.best_panels, { "row", "c" })
-  a_thread_each(k.panels, { "row" })
+  of_lists(k.parts_of_panels, { "row", "n" }, k.best_panels, "c")
+  of_lists(k.panels, { "row" }, k.parts_of_panels, "n")
   a_thread_each(k.panel_top, { "row", "n" })
-  a_thread_each(k.top, { "row" })
+  for _, of_panel in ipairs { k.ranked, k.least } do
+    of_panel:compute_at(k.panel_top:in_(), "thread"):store_in "register":bound_extent("row", 1)
+  end
+  k.ranked:bound_extent("n", 1)
+  of_lists(k.parts_of_top, { "row", "n" }, k.panel_top, "n")
+  of_lists(k.top, { "row" }, k.parts_of_top, "n")
   for _, out in ipairs { k.values, k.indices } do elementwise.elements(out, { rows = { "i", "row" }, threads = 128 }) end
 end
 

@@ -62,11 +62,16 @@ end
 -- Versions by the distance of the rows of x and of y, in which every access begins where one of its size may. Each sets the parameters
 -- "read" and "written".
 --
+-- Small tiles are for few elements, so that all multiprocessors have some, and for matrices that are narrower than a large one.
+--
 -- like_y    y, and what is added to it
-function transpose.versions(x, like_y)
+function transpose.versions(x, like_y, target)
   local whole = grid.vector_of_all { x, table.unpack(like_y) }
   local reads, writes, pairs = grid.rows_fit({ x }, whole), grid.rows_fit(like_y, whole), grid.rows_fit(like_y, 2)
+  local small = grid.elements_of(x, 3):at_most(4 * target.multiprocessors * 64 * 64)
+  for d = 0, 1 do small = small:or_(x:dim(d):extent():at_most(32)) end
   return {
+    { when = reads:and_(writes):and_(small), read = whole, written = whole, tile = 32, threads = 128 },
     { when = reads:and_(writes), read = whole, written = whole },
     { when = reads:and_(pairs), read = whole, written = 2 },
     { when = reads, read = whole, written = 1 },
