@@ -63,8 +63,11 @@ def compile_model(request):
     if request["schedule"]:
         groups = groups_lua.read(request["schedule"], graph, units, digest)
     else:
-        groups = grouping.fuse(graph, first)
-    match.match(groups)
+        begun, failed = match.begin(graph, first)
+        groups = grouping.fuse(graph, begun)
+        for g in groups:
+            g.why += "".join(f"; no attention: {why}" for n, why in failed.items() if n in g.nodes)
+    groups = match.match(graph, first, groups)
     if not request["schedule"]:
         grouping.name(graph, groups)
     file = os.path.basename(request["model"])
@@ -72,6 +75,7 @@ def compile_model(request):
 
     outputs = set(graph.outputs)
     aliases = {g.output: g.nodes[0].inputs[0] for g in groups if g.is_alias}
+    aliases.update({v: g.joined for g in groups if g.joined for v in g.results})
     roots = {}
     for value in graph.outputs:  # one memory cannot be two outputs, nor an input's
         root = value
@@ -82,6 +86,8 @@ def compile_model(request):
         roots[value] = root
     steps = [g for g in groups if g.output not in aliases]
     built = {g: kernels.of_group(g) for g in steps}
+    steps = wanted(graph, steps, built, aliases)
+    built = {g: built[g] for g in steps}
     read_by_steps = [v for g in steps for v in built[g].inputs]
     weights = list(dict.fromkeys(v for v in [*read_by_steps, *aliases.values()] if v.constant is not None))
 
@@ -102,7 +108,7 @@ def compile_model(request):
             write(out, f"{k.key}.json", json.dumps(k.form))
             write(out, f"{k.key}.lua", k.schedule)
     offsets, length, magic = write_weights(os.path.join(out, f"{name}.weights"), weights, digest)
-    plan = memory.Memory(graph, steps, aliases, weights)
+    plan = memory.Memory(graph, steps, built, aliases, weights)
     made = runner.Runner(graph, steps, built, plan, weights, offsets, length, magic, file)
     write(out, f"{name}.h", made.header())
     write(out, f"{name}.c", made.source())
@@ -113,6 +119,21 @@ def compile_model(request):
                      "set": k.group.call.settings if k.group.call else {},
                      "schedule": "" if k.group.call else os.path.join(base, k.group.schedule) if k.group.schedule else f"{key}.lua"}
                     for key, k in unique.items()]}))
+
+
+def wanted(graph, steps, built, aliases):
+    """Without moves that nobody reads: attention reads through them."""
+    needed, kept = set(graph.outputs), []
+    for g in reversed(steps):
+        outputs = {g.output, *g.results}
+        for value in list(needed):
+            while value in aliases:
+                value = aliases[value]
+                needed.add(value)
+        if not needed.isdisjoint(outputs):
+            kept.insert(0, g)
+            needed.update(built[g].inputs)
+    return kept
 
 
 def write_weights(path, weights, digest):
@@ -147,7 +168,7 @@ def saved(group):
 def report(graph, groups, steps, built, plan, length, digest, file, made):
     inputs, outputs = made.arrays()
 
-    maker = {g.output: i for i, g in enumerate(groups)}
+    maker = {v: i for i, g in enumerate(groups) for v in g.results}
 
     def array(value, name):
         return {"name": name, "type": value.type, "shape": [str(s) for s in value.shape]}

@@ -2,6 +2,8 @@
 
 import re
 
+import numpy as np
+from calls import Scalar
 from graph import BYTES, MOST
 from groups_lua import in_comment
 from read import unique
@@ -148,6 +150,14 @@ static struct halide_buffer_t *put(struct array *a, const void *host, int code, 
         stride *= extents[d];
     }}
     return &a->buffer;
+}}
+
+/* With other strides than those of an array that lies dense. */
+static inline struct halide_buffer_t *strided(struct array *a, struct halide_buffer_t *buffer, const int64_t *strides) {{
+    for (int d = 0; d < buffer->dimensions; d++) {{
+        a->dim[d].stride = (int32_t)strides[d];
+    }}
+    return buffer;
 }}
 
 {declarations}
@@ -303,7 +313,7 @@ class Runner:
         inputs, outputs = self.arrays()
         calls = "".join(self.call(i, step) for i, step in enumerate(self.steps))
         used = {k.key: k for k in self.kernels.values()}
-        declarations = "\n".join(f"int {k.function}({', '.join(['int32_t'] * len(k.sizes) + ['struct halide_buffer_t *'] * (len(k.inputs) + 1))});"
+        declarations = "\n".join(f"int {k.function}({', '.join(['int32_t'] * len(k.sizes) + [argument_type(a) for a in k.arguments])});"
                                  for k in used.values())
         names = [n for _, n in inputs + outputs]
         members = "".join(f"static inline int64_t size_{i}(const {self.name}_sizes *s) {{\n    return s->{d};\n}}\n" for d, i in self.number.items())
@@ -368,18 +378,32 @@ class Runner:
             return str(size.number)
         return self.extents.setdefault(size, f"e{len(self.extents)}")
 
-    def array(self, i, value, shape):
+    def array(self, i, view):
+        value, shape = view.base, view.shape
         self.most_dimensions = max(self.most_dimensions, len(shape))
         kind = "uint8" if value.type == "bool" else value.type
         extents = ", ".join(self.extent(s) for s in reversed(shape)) or "0"
-        return (f"put(&a[{i}], {self.pointer(value)}, {KINDS[kind.rstrip('0123456789')]}, {8 * BYTES[value.type]}, {len(shape)}, "
+        place = self.pointer(value) + (f" + {self.c(view.offset * BYTES[value.type])}" if view.offset != 0 else "")
+        made = (f"put(&a[{i}], {place}, {KINDS[kind.rstrip('0123456789')]}, {8 * BYTES[value.type]}, {len(shape)}, "
                 f"(const int64_t[]){{{extents}}})")
+        if view.is_dense:
+            return made
+        return f"strided(&a[{i}], {made}, (const int64_t[]){{{', '.join(self.extent(s) for s in reversed(view.strides))}}})"
 
     def call(self, number, step):
         kernel = self.kernels[step]
         arguments = [f"(int32_t)({self.c(s)})" for s in kernel.sizes]
-        arguments += [self.array(i, v, kernel.shapes[i]) for i, v in enumerate([*kernel.inputs, step.output])]
-        return (f"    {{ /* {step.name} */\n        struct array a[{len(kernel.inputs) + 1}];\n"
+        arguments += [number_text(a.number) if isinstance(a, Scalar) else self.array(i, a) for i, a in enumerate(kernel.arguments)]
+        return (f"    {{ /* {step.name} */\n        struct array a[{len(kernel.arguments)}];\n"
                 f"        code = {kernel.function}({(',' + chr(10) + '            ').join(arguments)});\n"
                 f"        if (code != 0) return code;\n"
                 f"        if (seconds != NULL) seconds[{number}] = now() - last, last += seconds[{number}];\n    }}\n")
+
+
+def argument_type(argument):
+    return "float" if isinstance(argument, Scalar) else "struct halide_buffer_t *"
+
+
+def number_text(number):
+    """Of f32 in C, to the last bit."""
+    return float(np.float32(number)).hex() + "f"

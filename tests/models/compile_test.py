@@ -9,6 +9,7 @@ import unittest
 import numpy as np
 import onnx
 import support
+from attention_forms import MATCHED, OTHERS, Forms
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 from support import FLOAT
@@ -110,6 +111,47 @@ class Compile(unittest.TestCase):
         self.assertNotIn('"gemm"', (self.folder / "edited/mlp.lua").read_text())
         for m in (model, other):
             np.testing.assert_allclose(m({"x": x}, n=5)[0], wanted, atol=2e-5 * np.abs(wanted).max())
+
+    def test_attention_in_the_forms_of_exporters(self):
+        """Each is one call, but those that are no attention, of which the file says why; products of one array are one call. Taken apart in the
+        file, they compute the same."""
+        forms = Forms(np.random.default_rng(7))
+        for name in (*MATCHED, *OTHERS):
+            forms.prefix = f"{name}_"
+            getattr(forms, name)(name)
+        shape = ["n", forms.T, forms.WIDTH]
+        inputs = [("x", FLOAT, shape), ("other", FLOAT, ["n", forms.KEYS, forms.WIDTH]), ("mask", FLOAT, ["n", 1, 1, forms.T])]
+        self.model = support.save(self.folder / "mlp.onnx", forms.nodes, inputs, [(n, FLOAT, shape) for n in (*MATCHED, *OTHERS)], forms.constants)
+        feed = {n: forms.rng.standard_normal([3, *s[1:]]).astype(np.float32) for n, _, s in inputs}
+        feed["mask"] = np.where(forms.rng.random([3, 1, 1, forms.T]) < 0.3, np.finfo(np.float32).min, feed["mask"]).astype(np.float32)
+        feed["mask"][..., 0] = 0  # no row is masked as a whole
+        wanted = ReferenceEvaluator(self.model).run(None, feed)
+
+        def agrees(model):
+            for name, w, g in zip((*MATCHED, *OTHERS), wanted, model(feed, n=3)):
+                np.testing.assert_allclose(g, w, atol=2e-5 * np.abs(w).max(), err_msg=name)
+        agrees(model := self.compiled())
+        text = (self.folder / "out/mlp.lua").read_text()
+        self.assertEqual(text.count('op = "attention"'), len(MATCHED))
+        for reason in ("is read elsewhere, too", "multiplies by no constant number", "multiplies what a mask was added to"):
+            self.assertRegex(text, f"; no attention: .*{reason}")
+        products = [g for g in model.report["groups"] if g["kind"] == "gemm" and sum("MatMul" in n for n in g["nodes"]) > 1]
+        self.assertEqual(len(products), 4)
+
+        def apart(found):
+            nodes = re.findall(r'"([^"]*)"', found.group(2))
+            return "".join(f'{{ name = "{found.group(1)}_{i}", nodes = {{ "{n}" }} }},\n' for i, n in enumerate(nodes))
+        edited = re.sub(r'\{ name = "(\w+)",\s*nodes = \{([^}]*"eager_MatMul[^}]*)\}[^}]*\},', apart, text)
+        self.assertEqual(edited.count('op = "attention"'), len(MATCHED) - 1)
+        (self.folder / "edited.lua").write_text(edited)
+        other = self.compiled("--schedule", self.folder / "edited.lua", out="edited")
+        self.assertGreater(other.report["calls"], model.report["calls"] + 10)
+        agrees(other)
+
+        def refused(changed):
+            (self.folder / "edited.lua").write_text(changed)
+            return self.refused("--schedule", self.folder / "edited.lua")
+        self.assertIn("has several products or windows", refused(text.replace('op = "attention"', 'op = "graph"', 1)))
 
     def test_images_keep_their_channels_innermost(self):
         """A small network with free sizes: the layout changes where the image comes in and where rows of tokens leave, and kernels serve
