@@ -6,12 +6,14 @@ consumers are verified, and what does not fit is a reason in words.
 
 import math
 
+import numpy as np
 from calls import Call, Scalar, number_of, other_of
 from sizes import Size
 from views import MOVES, View, joined, merged, refined
 
-LEAST = -3e38         # what is below counts as -infinity, as infinite constants become the least number (kernels.py)
-SHORT = 256           # queries: strips of 16 below, as in apps/minilm
+LOWEST = float(np.finfo(np.float32).min)  # what infinite constants become (kernels.py)
+LEAST = -3e38              # a number below it takes up any score that is added to it
+SHORT = 256                # queries: strips of 16 below, as in apps/minilm
 HEADS = (32, 64, 96, 128)  # lengths of a head that the schedule knows as a constant
 
 
@@ -41,11 +43,18 @@ def softmax_of(value):
     return [top, shift, exp, total, divide], x
 
 
-class Operand:
-    """A value that the op reads through moves, from the stored one on."""
+class Choice:
+    """Of a Where between scores, or 0, and a number: the truth values say what is seen, or what is excluded."""
 
-    def __init__(self, base, moves):
-        self.base, self.moves = base, moves
+    def __init__(self, excluded, fill):
+        self.excluded, self.fill = excluded, fill
+
+
+class Operand:
+    """A value that the op reads through moves, from the stored one on. `choice`: they are truth values."""
+
+    def __init__(self, base, moves, choice=None):
+        self.base, self.moves, self.choice = base, moves, choice
 
     def view(self, starts, shape):
         """Broadcast to a shape; None where it is no view."""
@@ -77,7 +86,8 @@ class Parts:
     def __init__(self):
         self.scale = 1.0
         self.q = self.k = self.v = None
-        self.terms = []   # Operands in the shape of the scores
+        self.terms = []   # (Operand, shape): what is added to scores of this shape or chooses between them and a number
+        self.guarded = False  # a row that is NaN, as one masked as a whole is, becomes 0
         self.moves = []   # behind the second product
         self.result = None
         self.scores = None  # the value of the first product
@@ -139,26 +149,38 @@ class Parts:
         return self.finished(arguments, rows, depth, columns)
 
     def finished(self, arguments, rows, depth, columns):
-        """The order of arguments is that of the generator: q, k, v, scale, mask, bias, out."""
-        params, terms = {}, arguments[3:-1]
-        of_all = [t for t in terms if all(d[0][1] == 0 or d[0][0] == 1 for d in t.dims[:2])]
-        if len(terms) > 2 or len(terms) == 2 and not of_all:
-            raise Mismatch(f"{len(terms)} arrays that differ between heads are added")
-        mask, bias = [], terms
-        if len(terms) == 2:
-            mask = [of_all[0]]
-            bias = [t for t in terms if t is not mask[0]]
+        """The order of arguments is that of the generator: q, k, v, scale, mask, bias, bias_fill, out."""
+        params, terms = {}, list(zip(arguments[3:-1], [o.choice for o, _ in self.terms]))
+        choices = [t for t in terms if t[1] is not None]
+        bias = choices or terms[-1:]
+        mask = [t for t in terms if t not in bias]
+        if len(mask) == 1 and not choices and not is_of_all(mask[0][0]):
+            mask, bias = bias, mask
+        if len(mask) > 1 or len(bias) > 1 or mask and not is_of_all(mask[0][0]):
+            raise Mismatch(f"{len(terms)} arrays that differ between heads or sequences join its scores")
+        if self.guarded and not (terms and all(c is not None and c.fill == -math.inf for _, c in terms)):
+            raise Mismatch("rows that are NaN become 0, and its mask is not of truth values and -infinity alone")
+        fill = []
         if mask:
             params["masked"] = "true"
-            mask = [View(mask[0].base, mask[0].dims[2:], mask[0].offset)]
+            mask = [View(mask[0][0].base, mask[0][0].dims[2:], mask[0][0].offset)]
         if bias:
             params["add_bias"] = "true"
+            choice, bias = bias[0][1], [bias[0][0]]
+            if choice is not None:
+                params["bias_type"] = "excluded" if choice.excluded else "boolean"
+                fill = [Scalar(choice.fill if self.guarded else max(choice.fill, LOWEST))]
         settings = {}
         if rows.number is None or rows.number <= SHORT:
             params["query_block"], params["key_block"] = "16", "16"
         if depth == columns and depth.number in HEADS:
             settings["head_dim"] = str(depth.number)
-        return Call("attention", params, settings, [*arguments[:3], Scalar(self.scale), *mask, *bias], arguments[-1])
+        return Call("attention", params, settings, [*arguments[:3], Scalar(self.scale), *mask, *bias, *fill], arguments[-1])
+
+
+def is_of_all(view):
+    """Whether all heads of all sequences have the same."""
+    return all(d[0][1] == 0 or d[0][0] == 1 for d in view.dims[:2])
 
 
 class Matcher:
@@ -188,9 +210,17 @@ class Matcher:
 
     def softmax(self, product):
         value, between = product.inputs[0], []
-        while value.node is not None and self.keeps_matrices(value.node):
-            between.append(value.node)
-            value = value.node.inputs[0]
+        while value.node is not None:
+            node = value.node
+            if self.keeps_matrices(node):
+                between.append(node)
+                value = node.inputs[0]
+            elif is_map(node, "where") and number_of(node.inputs[1]) == 0 and is_map(node.inputs[0].node, "isnan") and \
+                    node.inputs[0].node.inputs == node.inputs[2:]:
+                between += [node, node.inputs[0].node]
+                value = node.inputs[2]
+            else:
+                break
         found = softmax_of(value) if value.node is not None else None
         return None if found is None else ([*found[0], *between], found[1])
 
@@ -211,8 +241,9 @@ class Matcher:
             return [node]
         if self.keeps_matrices(node):
             ways = [node.inputs[0]]
-        elif node.op == "map" and node.attributes["fn"] in ("add", "mul", "div", "max"):
-            ways = node.inputs[:1] if node.attributes["fn"] == "div" else node.inputs
+        elif node.op == "map" and node.attributes["fn"] in ("add", "mul", "div", "max", "where"):
+            fn = node.attributes["fn"]
+            ways = node.inputs[:1] if fn == "div" else node.inputs[1:] if fn == "where" else node.inputs
         else:
             return None
         for way in ways:
@@ -227,6 +258,7 @@ class Matcher:
         parts = Parts()
         first = chain[0]
         taken = {product, *softmax, *chain}
+        parts.guarded = any(is_map(n, "isnan") for n in softmax)
         parts.scores, parts.product = first.output, product.output
         parts.depth = first.inputs[0].shape[-1]
         if any(v.type != "float32" for v in (*first.inputs, *product.inputs)):
@@ -254,7 +286,17 @@ class Matcher:
             return
         fn = node.attributes["fn"]
         other = other_of(node, value)
-        if fn in ("mul", "div"):
+        if any(o.choice is not None for o, _ in parts.terms) and fn != "max":
+            raise Mismatch(f"{self.place(node)} computes with what a mask has replaced")
+        if fn == "where":
+            excluded = node.inputs[2] is value
+            number = number_of(node.inputs[1 if excluded else 2])
+            if number is None or not number <= -LOWEST:
+                raise Mismatch(f"{self.place(node)} chooses between scores and what is no number")
+            made = self.operand(node.inputs[0], taken, None, inner=-1, shape=value.shape)
+            made.choice = Choice(excluded, number)
+            parts.terms.append((made, value.shape))
+        elif fn in ("mul", "div"):
             number = number_of(other) if other is not None else None
             if number is None or number == 0:
                 raise Mismatch(f"{self.place(node)} multiplies by no constant number")
@@ -273,12 +315,14 @@ class Matcher:
         """Through as many moves as leave a view whose innermost elements lie side by side; `parts` takes the scales among them. What others
         read too is read through, and stays theirs."""
         moves, own, scale, is_own = [], [], 1.0, True
-        stops = [(value, [], [], 1.0)]
+        stops, choice = [(value, [], [], 1.0, None)], None
         while (node := value.node) is not None and node not in taken:
             is_own = is_own and self.may(node) and self.is_inner(value)
             number = 1.0
             if node.op in MOVES:
                 way = node.inputs[0]
+            elif choice is None and shape is not None and (found := self.choice(node)) is not None:
+                way, choice = node.inputs[0], found
             elif is_own and parts is not None and node.op == "map" and node.attributes["fn"] in ("mul", "div"):
                 way, number = self.scaled(node)
                 if way is None:
@@ -290,9 +334,9 @@ class Matcher:
             own += [node] if is_own else []
             value = way
             if way.node is None or way.node.origin != node.origin:  # nodes of one origin stay together
-                stops.append((value, list(moves), list(own), scale))
-        for base, through, mine, factor in reversed(stops):
-            made = Operand(base, through)
+                stops.append((value, list(moves), list(own), scale, choice))
+        for base, through, mine, factor, choice in reversed(stops):
+            made = Operand(base, through, choice)
             view = made.view({}, shape if shape is not None else (through[-1].output if through else base).shape)
             if view is not None and len(view.dims) > 1 and self.is_side_by_side(view.dims[inner]):
                 taken.update(mine)
@@ -300,6 +344,16 @@ class Matcher:
                     parts.scale *= factor
                 return made
         raise Mismatch("the elements of a head or of a row of a mask do not lie side by side")
+
+    @staticmethod
+    def choice(node):
+        """Of a Where between 0 and a number that takes up any score, which is added to scores."""
+        if not is_map(node, "where") or node.inputs[0].shape != node.output.shape:
+            return None
+        numbers = [number_of(v) for v in node.inputs[1:]]
+        if None in numbers or 0 not in numbers or not min(numbers) < LEAST:
+            return None
+        return Choice(numbers[1] == 0, min(numbers))
 
     @staticmethod
     def scaled(node):

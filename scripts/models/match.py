@@ -83,8 +83,15 @@ def joined(graph, group, by_node, packed):
         names = ", ".join(graph.places[v.node.origin] for v in group.results[:4])
         raise ModelError(f"{group.at} has {len(group.results)} results; a group has one. They are of {names}")
     result, reader.call = made
+    count(graph, result)
     result.at, result.wanted, result.why = group.at, group.wanted, group.why
     return result
+
+
+def count(graph, group):
+    """The elements of joined results have to be counted in 32 bits."""
+    if group.joined.elements.number is None:
+        graph.bounded[group.joined.elements] = None
 
 
 def join(graph, groups, by_node, packed):
@@ -102,4 +109,5 @@ def join(graph, groups, by_node, packed):
         if made is not None:
             first[parts[0]], reader.call = made
             gone.update(parts[1:])
+            count(graph, first[parts[0]])
     return [first.get(g, g) for g in groups if g not in gone]

@@ -1,5 +1,6 @@
 """The C of a model: NAME.h, which programs include, and NAME.c, which calls its kernels one after the other."""
 
+import math
 import re
 
 import numpy as np
@@ -406,4 +407,5 @@ def argument_type(argument):
 
 def number_text(number):
     """Of f32 in C, to the last bit."""
-    return float(np.float32(number)).hex() + "f"
+    value = float(np.float32(number))
+    return ("-" if value < 0 else "") + "__builtin_inff()" if math.isinf(value) else value.hex() + "f"

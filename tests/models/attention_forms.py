@@ -113,6 +113,25 @@ class Forms:
         scores = self.node("Div", [self.node("MatMul", [self.heads(q, [0, 2, 1, 3]), k]), self.number(2)])
         return self.attended(scores, repeated(v), name)
 
+    def filled(self, name):
+        """masked_fill: what is excluded becomes a number, behind an array of all queries and keys that is added."""
+        q, k, v = self.qkv()
+        scores = self.node("MatMul", [self.heads(q, [0, 2, 1, 3]), self.heads(k, [0, 2, 3, 1])])
+        scores = self.node("Add", [self.node("Div", [scores, self.number(3)]), self.floats(self.T, self.T)])
+        excluded = self.node("Not", [self.node("Cast", ["seen"], to=9)])
+        scores = self.node("Where", [excluded, self.number(-10000), scores])
+        return self.attended(scores, self.heads(v, [0, 2, 1, 3]), name)
+
+    def guarded(self, name):
+        """torch's boolean masks: 0 or -infinity is added, and rows of NaN, which see nothing, become 0."""
+        q, k, v = self.qkv()
+        scores = self.node("MatMul", [self.heads(q, [0, 2, 1, 3]), self.heads(k, [0, 2, 3, 1])])
+        seen = self.node("Expand", [self.node("Cast", ["seen"], to=9), self.ints(1, 1, self.T, 1)])
+        mask = self.node("Where", [seen, self.number(0), self.number(-np.inf)])
+        weights = self.node("Softmax", [self.node("Add", [self.node("Mul", [scores, self.number(0.4)]), mask])], axis=-1)
+        weights = self.node("Where", [self.node("IsNaN", [weights]), self.number(0), weights])
+        return self.result(self.node("MatMul", [weights, self.heads(v, [0, 2, 1, 3])]), name)
+
     # What is none.
 
     def read_twice(self, name):
@@ -143,5 +162,5 @@ class Forms:
         return self.result(self.node("MatMul", [self.node("Softmax", [scores], axis=-2), self.heads(v, [0, 2, 1, 3])]), name)
 
 
-MATCHED = ("eager", "both_scaled", "flat", "packed", "split", "grouped")
+MATCHED = ("eager", "both_scaled", "flat", "packed", "split", "grouped", "filled", "guarded")
 OTHERS = ("read_twice", "scaled_by_head", "scaled_late", "over_queries")

@@ -120,12 +120,15 @@ class Compile(unittest.TestCase):
             forms.prefix = f"{name}_"
             getattr(forms, name)(name)
         shape = ["n", forms.T, forms.WIDTH]
-        inputs = [("x", FLOAT, shape), ("other", FLOAT, ["n", forms.KEYS, forms.WIDTH]), ("mask", FLOAT, ["n", 1, 1, forms.T])]
+        inputs = [("x", FLOAT, shape), ("other", FLOAT, ["n", forms.KEYS, forms.WIDTH]), ("mask", FLOAT, ["n", 1, 1, forms.T]),
+                  ("seen", FLOAT, ["n", 1, 1, forms.T])]
         self.model = support.save(self.folder / "mlp.onnx", forms.nodes, inputs, [(n, FLOAT, shape) for n in (*MATCHED, *OTHERS)], forms.constants)
         feed = {n: forms.rng.standard_normal([3, *s[1:]]).astype(np.float32) for n, _, s in inputs}
         feed["mask"] = np.where(forms.rng.random([3, 1, 1, forms.T]) < 0.3, np.finfo(np.float32).min, feed["mask"]).astype(np.float32)
-        feed["mask"][..., 0] = 0  # no row is masked as a whole
-        wanted = ReferenceEvaluator(self.model).run(None, feed)
+        feed["mask"][..., 0] = 0  # no row is masked as a whole by what is added
+        feed["seen"] = np.array([[1, 0, 0, 1, 1], [0, 0, 0, 0, 0], [0, 1, 1, 1, 1]], np.float32).reshape(3, 1, 1, forms.T)
+        with np.errstate(invalid="ignore"):  # of rows that see nothing
+            wanted = ReferenceEvaluator(self.model).run(None, feed)
 
         def agrees(model):
             for name, w, g in zip((*MATCHED, *OTHERS), wanted, model(feed, n=3)):
@@ -136,7 +139,7 @@ class Compile(unittest.TestCase):
         for reason in ("is read elsewhere, too", "multiplies by no constant number", "multiplies what a mask was added to"):
             self.assertRegex(text, f"; no attention: .*{reason}")
         products = [g for g in model.report["groups"] if g["kind"] == "gemm" and sum("MatMul" in n for n in g["nodes"]) > 1]
-        self.assertEqual(len(products), 4)
+        self.assertEqual(len(products), 6)
 
         def apart(found):
             nodes = re.findall(r'"([^"]*)"', found.group(2))
@@ -152,6 +155,33 @@ class Compile(unittest.TestCase):
             (self.folder / "edited.lua").write_text(changed)
             return self.refused("--schedule", self.folder / "edited.lua")
         self.assertIn("has several products or windows", refused(text.replace('op = "attention"', 'op = "graph"', 1)))
+
+    def test_infinities_are_found(self):
+        """Among inputs, and among what the same kernel computes; NaN of either sign is none, and rows that are masked as a whole are found."""
+        def node(op, inputs, output, **attributes):
+            return helper.make_node(op, inputs, [output], name=output, **attributes)
+        nodes = [node("Mul", ["x", "two"], "d"), node("Add", ["x", "x"], "e"), node("Mul", ["d", "e"], "f"), node("Neg", ["f"], "g")]
+        outputs = []
+        for value in ("x", "d", "f", "g"):
+            for op, inputs, attributes in (("Equal", ["least"], {}), ("Equal", ["most"], {}), ("Less", ["most"], {}), ("LessOrEqual", ["least"], {}),
+                                           ("Greater", ["least"], {}), ("IsInf", [], {}), ("IsInf", [], {"detect_negative": 0}),
+                                           ("IsInf", [], {"detect_positive": 0}), ("IsNaN", [], {})):
+                outputs.append(f"{value}_{op}_{len(outputs)}")
+                nodes.append(node(op, [value, *inputs], outputs[-1], **attributes))
+        nodes += [node("ReduceMax", ["x"], "top", axes=[1], keepdims=1), node("Equal", ["top", "least"], "none_seen"),
+                  node("Where", ["none_seen", "zero", "x"], "rows")]
+        constants = [("two", 2.0), ("least", -np.inf), ("most", np.inf), ("zero", 0.0)]
+        path = support.save(self.folder / "inf.onnx", nodes, [("x", FLOAT, ["n", 9])],
+                            [(o, onnx.TensorProto.BOOL, ["n", 9]) for o in outputs] + [("rows", FLOAT, ["n", 9])],
+                            [(n, np.array(v, np.float32)) for n, v in constants])
+        done = support.halyard("compile", path, "--name", "mlp", "-o", self.folder / "out")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        most = np.finfo(np.float32).max
+        x = np.array([[np.inf, -np.inf, np.nan, -np.nan, most, -most, 0, -0.0, 1e-40], [-np.inf] * 9, [2, -2, 1e38, -1e38, 3e19, -3e19, 1, 1, 1]], np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):
+            wanted = ReferenceEvaluator(path).run(None, {"x": x})
+        for name, w, g in zip([*outputs, "rows"], wanted, support.Model(self.folder / "out", "mlp")({"x": x}, n=3)):
+            np.testing.assert_array_equal(g, w, err_msg=name)
 
     def test_images_keep_their_channels_innermost(self):
         """A small network with free sizes: the layout changes where the image comes in and where rows of tokens leave, and kernels serve
