@@ -1,8 +1,5 @@
 """Calls of our ops: what a group becomes where one of them computes it."""
 
-import math
-
-
 class Scalar:
     """A number of f32 among the arguments of a call."""
 
@@ -21,10 +18,6 @@ class Call:
 def number_of(value):
     """Of a constant of one element."""
     return float(value.constant.flatten()[0]) if value.constant is not None and value.constant.size == 1 else None
-
-
-def is_near(number, wanted):
-    return number is not None and math.isclose(number, wanted, rel_tol=1e-4)
 
 
 def other_of(node, value):

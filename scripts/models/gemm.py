@@ -1,22 +1,22 @@
 """A product with constant weights and its epilogue is a gemm; several of one array, which one attention reads, are one."""
 
-import math
-
+import activations
 import numpy as np
-from calls import Call, is_near, number_of, other_of
+from calls import Call, number_of, other_of
 from graph import MOST, Value
 from groups import Group
 from sizes import product
 from views import View
 
-PANEL = 64  # columns of a panel of packed weights, which the schedule of gemm is told
+PANELS = (48, 64, 32)  # columns of a panel of packed weights, which the schedule of gemm is told: the first that pads least
+MOST_STEPS = 16  # of an activation
 
 
 class Chain:
     """The maps behind a product, step by step."""
 
     def __init__(self, group, start):
-        self.readers = {}
+        self.readers, self.nodes = {}, group.nodes
         for n in group.nodes:
             for v in n.inputs:
                 self.readers.setdefault(v, []).append(n)
@@ -50,39 +50,21 @@ class Chain:
         return other
 
     def activation(self):
-        v, readers = self.value, self.readers.get(self.value, [])
-        for fn, name in (("relu", "relu"), ("gelu", "gelu_erf")):
-            if (node := self.only(v, fn)) is not None and self.took(node):
+        """What the maps of this value alone compute, where it is an activation that gemm has."""
+        derived, taken = {self.value: activations.POINTS}, []
+        for node in self.nodes:
+            if not node.is_map or not any(v in derived for v in node.inputs):
+                continue
+            given = [derived[v] if v in derived else number_of(v) for v in node.inputs]
+            made = activations.evaluate(node, given) if node.output.shape == self.value.shape else None
+            if made is None or len(taken) == MOST_STEPS:
+                break
+            derived[node.output] = made
+            taken.append(node)
+            if all(n in taken for v in derived for n in self.readers.get(v, []) if v is not node.output) and \
+                    (name := activations.name_of(made)) is not None and self.took(*taken):
                 return name
-        if len(readers) != 2:
-            return None
-        gate = next((n for n in readers if n.is_map and n.attributes["fn"] == "sigmoid"), None)
-        if gate is not None:
-            last = next(n for n in readers if n is not gate)
-            if last.is_map and last.attributes["fn"] == "mul" and set(last.inputs) == {v, gate.output} and \
-                    self.readers[gate.output] == [last] and self.took(gate, last):
-                return "silu"
-        return "gelu_erf" if self.gelu(v, readers) else None
-
-    def gelu(self, v, readers):
-        """x (1 + erf(x / sqrt 2)) / 2, as exporters write it."""
-        inner = next((n for n in readers if n.is_map and (
-            n.attributes["fn"] == "div" and n.inputs[0] is v and is_near(number_of(n.inputs[1]), math.sqrt(2)) or
-            n.attributes["fn"] == "mul" and is_near(number_of(other_of(n, v)), math.sqrt(0.5)))), None)
-        erf = self.only(inner.output, "erf") if inner else None
-        plus = self.only(erf.output, "add") if erf else None
-        if plus is None or not is_near(number_of(other_of(plus, erf.output)), 1):
-            return False
-        mul = self.only(plus.output, "mul")
-        rest = next(n for n in readers if n is not inner)
-        if mul is None or not rest.is_map or rest.attributes["fn"] != "mul":
-            return False
-        if rest is mul and set(mul.inputs) == {v, plus.output}:  # (x * (1 + erf)) * 0.5
-            half = self.only(mul.output, "mul")
-            return half is not None and is_near(number_of(other_of(half, mul.output)), 0.5) and self.took(inner, erf, plus, mul, half)
-        if is_near(number_of(other_of(rest, v)), 0.5) and set(mul.inputs) == {rest.output, plus.output}:  # (x * 0.5) * (1 + erf)
-            return self.only(rest.output, "mul") is mul and self.took(inner, erf, plus, rest, mul)
-        return False
+        return None
 
 
 class Product:
@@ -95,7 +77,7 @@ class Product:
         depth, columns = self.weights.constant.shape
         rows = product(self.a.shape[:-1])
         if self.weights not in packed:
-            packed[self.weights] = pack(self.weights)
+            packed[self.weights] = pack(self.weights, panel_of(columns))
         arguments = [View.of(self.a, (rows, depth)), View.of(packed[self.weights])]
         params = {}
         if self.bias is not None:
@@ -106,7 +88,7 @@ class Product:
         if self.residual is not None:
             params["add_residual"] = "true"
             arguments.append(View.of(self.residual, (rows, columns)))
-        return Call("gemm", params, {"panel": str(PANEL)}, arguments, View.of(result, (rows, columns)))
+        return Call("gemm", params, {"panel": str(panel_of(columns))}, arguments, View.of(result, (rows, columns)))
 
 
 def of_group(group):
@@ -182,11 +164,15 @@ def join(parts, reader, packed, name=""):
     return group, call
 
 
-def pack(b):
+def panel_of(columns):
+    return min(PANELS, key=lambda p: (columns + p - 1) // p * p)
+
+
+def pack(b, panel):
     """Panels of columns, one after the other, each from front to back (generators/math/weights.h)."""
     depth, columns = b.constant.shape
-    panels = (columns + PANEL - 1) // PANEL
-    whole = np.zeros([depth, panels * PANEL], np.float32)
+    panels = (columns + panel - 1) // panel
+    whole = np.zeros([depth, panels * panel], np.float32)
     whole[:, :columns] = b.constant
-    made = np.ascontiguousarray(whole.reshape(depth, panels, PANEL).transpose(1, 0, 2)).reshape(panels, depth, PANEL, 1)
+    made = np.ascontiguousarray(whole.reshape(depth, panels, panel).transpose(1, 0, 2)).reshape(panels, depth, panel, 1)
     return Value(b.name + "_packed", "float32", made.shape, constant=made)

@@ -112,6 +112,40 @@ class Compile(unittest.TestCase):
         for m in (model, other):
             np.testing.assert_allclose(m({"x": x}, n=5)[0], wanted, atol=2e-5 * np.abs(wanted).max())
 
+    def test_activations_are_known_by_what_they_compute(self):
+        """GELU by tanh in two forms, SiLU and ReLU of other nodes; what is near to GELU and is none stays with the general generator."""
+        rng, nodes, constants = np.random.default_rng(8), [], []
+
+        def number(value):
+            constants.append((f"c{len(constants)}", np.asarray(value, np.float32)))
+            return constants[-1][0]
+
+        def node(op, *inputs, output=None):
+            nodes.append(helper.make_node(op, inputs, [output or f"v{len(nodes)}"], name=output or f"v{len(nodes)}"))
+            return nodes[-1].output[0]
+
+        def linear():
+            return node("Add", node("MatMul", "x", number(rng.standard_normal([24, 16]))), number(rng.standard_normal(16)))
+
+        def by_tanh(x, factor, output):
+            inner = node("Mul", number(factor), node("Add", x, node("Mul", number(0.044715), node("Pow", x, number(3)))))
+            return node("Mul", node("Mul", number(0.5), x), node("Add", number(1), node("Tanh", inner)), output=output)
+        by_tanh(linear(), np.sqrt(2 / np.pi), "new")
+        x = linear()
+        inner = node("Mul", node("Mul", x, number(0.7978845608)), node("Add", node("Mul", node("Mul", x, x), number(0.044715)), number(1)))
+        node("Mul", node("Mul", x, node("Add", node("Tanh", inner), number(1))), number(0.5), output="fast")
+        x = linear()
+        node("Div", x, node("Add", number(1), node("Exp", node("Neg", x))), output="silu")
+        node("Max", linear(), number(0), output="relu")
+        by_tanh(linear(), 0.79, "near")
+        outputs = ["new", "fast", "silu", "relu", "near"]
+        self.model = support.save(self.folder / "mlp.onnx", nodes, [("x", FLOAT, ["n", 24])], [(o, FLOAT, ["n", 16]) for o in outputs], constants)
+        x = rng.standard_normal([5, 24]).astype(np.float32)
+        model = self.compiled()
+        for name, w, g in zip(outputs, ReferenceEvaluator(self.model).run(None, {"x": x}), model({"x": x}, n=5)):
+            np.testing.assert_allclose(g, w, atol=2e-5 * np.abs(w).max(), err_msg=name)
+        self.assertEqual(((self.folder / "out/mlp.lua").read_text().count('op = "gemm"'), model.report["calls"]), (4, 5))
+
     def test_attention_in_the_forms_of_exporters(self):
         """Each is one call, but those that are no attention, of which the file says why; products of one array are one call. Taken apart in the
         file, they compute the same."""
