@@ -83,7 +83,8 @@ class Match:
 class Parts:
     """Of an attention: what is read, what it is multiplied by, what is added, and where the result goes."""
 
-    def __init__(self):
+    def __init__(self, target):
+        self.target = target
         self.scale = 1.0
         self.q = self.k = self.v = None
         self.terms = []   # (Operand, shape): what is added to scores of this shape or chooses between them and a number
@@ -170,12 +171,14 @@ class Parts:
             if choice is not None:
                 params["bias_type"] = "excluded" if choice.excluded else "boolean"
                 fill = [Scalar(choice.fill if self.guarded else max(choice.fill, LOWEST))]
-        settings = {}
-        if rows.number is None or rows.number <= SHORT:
+        settings, variant = {}, ""
+        if self.target == "cuda":  # the other schedules are for halves
+            variant = "unfused"
+        elif rows.number is None or rows.number <= SHORT:
             params["query_block"], params["key_block"] = "16", "16"
-        if depth == columns and depth.number in HEADS:
+        if not variant and depth == columns and depth.number in HEADS:
             settings["head_dim"] = str(depth.number)
-        return Call("attention", params, settings, [*arguments[:3], Scalar(self.scale), *mask, *bias, *fill], arguments[-1])
+        return Call("attention", params, settings, [*arguments[:3], Scalar(self.scale), *mask, *bias, *fill], arguments[-1], variant)
 
 
 def is_of_all(view):
@@ -186,8 +189,8 @@ def is_of_all(view):
 class Matcher:
     """`allowed`: the nodes that may be taken, where a file says them; else all."""
 
-    def __init__(self, graph, units, allowed=None):
-        self.graph, self.units, self.allowed = graph, units, allowed
+    def __init__(self, graph, units, target, allowed=None):
+        self.graph, self.units, self.target, self.allowed = graph, units, target, allowed
         self.consumers = graph.consumers()
         self.outputs = set(graph.outputs)
         self.position = {n: i for i, n in enumerate(graph.nodes)}
@@ -255,7 +258,7 @@ class Matcher:
     def match(self, product):
         softmax, logits = self.softmax(product)
         chain = self.chain(logits)
-        parts = Parts()
+        parts = Parts(self.target)
         first = chain[0]
         taken = {product, *softmax, *chain}
         parts.guarded = any(is_map(n, "isnan") for n in softmax)
@@ -403,10 +406,10 @@ class Matcher:
                 raise Mismatch(f"{self.place(node)} does more than its part of it")
 
 
-def find(graph, groups, allowed=None):
+def find(graph, groups, target, allowed=None):
     """Matches, and {product: why it is none} of the candidates that are no attention."""
     units = {n: g.nodes for g in groups for n in g.nodes}
-    matcher = Matcher(graph, units, allowed)
+    matcher = Matcher(graph, units, target, allowed)
     found, taken, failed = [], set(), {}
     for product in matcher.candidates():
         try:

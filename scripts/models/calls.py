@@ -11,7 +11,8 @@ class Call:
     """An op with its generator parameters and what its schedule is told, its arguments in order, Views of what it reads and Scalars, and
     the View that it writes."""
 
-    def __init__(self, op, params, settings, arguments, result):
+    def __init__(self, op, params, settings, arguments, result, variant=""):
+        self.variant = variant  # of the op's schedule
         self.op, self.params, self.settings, self.arguments, self.result = op, params, settings, arguments, result
 
 

@@ -73,11 +73,12 @@ class Product:
     def __init__(self, a, weights, bias, activation, residual):
         self.a, self.weights, self.bias, self.activation, self.residual = a, weights, bias, activation, residual
 
-    def call(self, result, packed):
+    def call(self, result, packed, target):
         depth, columns = self.weights.constant.shape
         rows = product(self.a.shape[:-1])
+        on_gpu = target == "cuda"
         if self.weights not in packed:
-            packed[self.weights] = pack(self.weights, panel_of(columns))
+            packed[self.weights] = self.weights if on_gpu else pack(self.weights, panel_of(columns))
         arguments = [View.of(self.a, (rows, depth)), View.of(packed[self.weights])]
         params = {}
         if self.bias is not None:
@@ -88,7 +89,8 @@ class Product:
         if self.residual is not None:
             params["add_residual"] = "true"
             arguments.append(View.of(self.residual, (rows, columns)))
-        return Call("gemm", params, {"panel": str(panel_of(columns))}, arguments, View.of(result, (rows, columns)))
+        settings, variant = ({}, "simt") if on_gpu else ({"panel": str(panel_of(columns))}, "")
+        return Call("gemm", params, settings, arguments, View.of(result, (rows, columns)), variant)
 
 
 def of_group(group):
@@ -140,7 +142,7 @@ def together(parts):
     return Product(first.a, made, bias, first.activation, None)
 
 
-def join(parts, reader, packed, name=""):
+def join(parts, reader, packed, target, name=""):
     """A group of the products of several groups, whose results lie beside each other in rows, and the call of the attention that reads them so;
     None where they do not go together. Raises attention's Mismatch."""
     whole = together(parts)
@@ -159,7 +161,7 @@ def join(parts, reader, packed, name=""):
     call = reader.match.build(starts)
     group = Group([n for p in parts for n in p.nodes], name)
     group.several, group.joined = [p.output for p in parts], result
-    group.call = whole.call(result, packed)
+    group.call = whole.call(result, packed, target)
     group.why = "attention reads its results as they lie, beside each other"
     return group, call
 

@@ -9,9 +9,9 @@ from graph import ModelError
 from groups import Group
 
 
-def begin(graph, groups):
+def begin(graph, groups, target):
     """The groups of nodes with those of attention put together, and why what looks like one is none."""
-    found, failed = attention.find(graph, groups)
+    found, failed = attention.find(graph, groups, target)
     taken = {n: m for m in found for n in m.nodes}
     made = [g for g in groups if not any(n in taken for n in g.nodes)]
     for m in found:
@@ -24,22 +24,22 @@ def of_match(match, group):
     return group
 
 
-def match(graph, units, groups):
+def match(graph, units, groups, target):
     """Gives calls to groups, and returns the groups. `units`: groups of what cannot be parted. Raises ModelError where a file wants what is not."""
     packed = {}
     for group in groups:
         products = [n for n in group.nodes if n.reduces and n.op != "reduce"]
         if group.call is None and not group.schedule and group.wanted != "graph" and len(products) == 1:
             found = gemm.of_group(group)
-            group.call = found.call(group.output, packed) if found is not None else None
+            group.call = found.call(group.output, packed, target) if found is not None else None
         elif group.call is None and len(products) > 1 and len(group.results) == 1:
-            attend(graph, units, group)
+            attend(graph, units, group, target)
     by_node = {n: g for g in groups for n in g.nodes}
     asked = [g for g in groups if len(g.results) > 1]
     for group in asked:
-        groups[groups.index(group)] = joined(graph, group, by_node, packed)
+        groups[groups.index(group)] = joined(graph, group, by_node, packed, target)
     if all(not g.at for g in groups):
-        groups = join(graph, groups, by_node, packed)
+        groups = join(graph, groups, by_node, packed, target)
     for group in groups:
         if group.wanted not in ("", "graph", group.call.op if group.call else ""):
             raise ModelError(f'{group.at}: op "{group.wanted}" is not what computes these nodes; '
@@ -47,9 +47,9 @@ def match(graph, units, groups):
     return groups
 
 
-def attend(graph, units, group):
+def attend(graph, units, group, target):
     """The nodes of a group of a file as attention. Raises ModelError."""
-    found, failed = attention.find(graph, units, set(group.nodes)) if group.wanted in ("", "attention") and not group.schedule else ([], {})
+    found, failed = attention.find(graph, units, target, set(group.nodes)) if group.wanted in ("", "attention") and not group.schedule else ([], {})
     if not found or set(found[0].nodes) != set(group.nodes) or found[0].nodes[-1].output is not group.output:
         why = next(iter(failed.values()), "")
         left = [n for n in group.nodes if found and n not in found[0].nodes]
@@ -68,7 +68,7 @@ def reader_of(graph, part, by_node):
     return reader if reader is not None and reader.match is not None and part.output in reader.match.bases() else None
 
 
-def joined(graph, group, by_node, packed):
+def joined(graph, group, by_node, packed, target):
     """A group of a file with several results: products of one array. Raises ModelError."""
     parts = gemm.parts_of(group) or [group]
     readers = {reader_of(graph, p, by_node) for p in parts}
@@ -76,7 +76,7 @@ def joined(graph, group, by_node, packed):
     if len(parts) > 1 and len(readers) == 1 and None not in readers and group.wanted in ("", "gemm") and not group.schedule:
         reader = readers.pop()
         try:
-            made = gemm.join(parts, reader, packed, group.name)
+            made = gemm.join(parts, reader, packed, target, group.name)
         except attention.Mismatch:
             made = None
     if made is None:
@@ -94,7 +94,7 @@ def count(graph, group):
         graph.bounded[group.joined.elements] = None
 
 
-def join(graph, groups, by_node, packed):
+def join(graph, groups, by_node, packed, target):
     """Products of one array that one attention reads become one product."""
     candidates = {}
     for g in groups:
@@ -103,7 +103,7 @@ def join(graph, groups, by_node, packed):
     gone, first = set(), {}
     for (_, reader), parts in candidates.items():
         try:
-            made = gemm.join(parts, reader, packed)
+            made = gemm.join(parts, reader, packed, target)
         except attention.Mismatch:
             continue
         if made is not None:

@@ -1,6 +1,6 @@
 """Random small graphs, compiled, against the reference evaluator of the onnx package.
 
-HALYARD_MODELS_FUZZ=10000 draws so many, HALYARD_MODELS_SEED=7 others. Several graphs are compiled as one model of several outputs.
+HALYARD_MODELS_FUZZ=10000 draws so many, HALYARD_MODELS_SEED=7 others, and HALYARD_MODELS_TARGET=cuda compiles them for the emulator. Several graphs are compiled as one model of several outputs.
 """
 
 import os
@@ -13,6 +13,7 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 COUNT = int(os.environ.get("HALYARD_MODELS_FUZZ", "10"))
+ON_DEVICE = os.environ.get("HALYARD_MODELS_TARGET", "") == "cuda"
 SEED = int(os.environ.get("HALYARD_MODELS_SEED", "1"))
 TOGETHER = 5
 EPSILONS = 400  # of f32, of the largest element: sums of some hundred products
@@ -329,11 +330,15 @@ def main():
         with support.folder() as f:
             path = support.save(pathlib.Path(f) / "fuzz.onnx", [n for d, _ in drawn for n in d.nodes], [i for d, _ in drawn for i in d.inputs],
                                 [o for _, outs in drawn for o in outs], [c for d, _ in drawn for c in d.constants])
-            done = support.halyard("compile", path, "-o", f, "--name", "fuzz", "--quiet")
+            target = ["--target", "cuda", "--devices", "emulator"] if ON_DEVICE else []
+            done = support.halyard("compile", path, "-o", f, "--name", "fuzz", "--quiet", *target)
             right = done.returncode == 0
             if right:
-                model = support.Model(f, "fuzz")
-                right = compare(path, rng, model.report, model)
+                model = (support.DeviceModel if ON_DEVICE else support.Model)(f, "fuzz")
+                try:
+                    right = compare(path, rng, model.report, model)
+                except RuntimeError as e:
+                    right, done.stderr = False, str(e)
             if not right:
                 failed += 1
                 kept = pathlib.Path(os.environ.get("HALYARD_MODELS_KEEP", "/tmp")) / f"halyard-fuzz-{SEED}-{batch}.onnx"
