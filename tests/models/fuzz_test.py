@@ -203,7 +203,7 @@ class Draw:
         dilations = [2 if s >= 2 * k and self.rng.random() < 0.3 else 1 for s, k in zip(shape[2:], kernel)]
         kind = self.rng.integers(5)
         if kind > 1:  # the reference evaluator has no others
-            pads, dilations = pads[:2] * 2, [1, 1]
+            pads, dilations = (pads[:2] if kind == 2 else [min(*pads[:2], *[k - 1 for k in kernel])] * 2) * 2, [1, 1]
         image = [(s + p + q - (k - 1) * d - 1) // t + 1 for s, p, q, k, d, t in zip(shape[2:], pads[:2], pads[2:], kernel, dilations, strides)]
         common = {"kernel_shape": kernel, "strides": strides, "pads": pads}
         out = int(self.rng.choice([1, 4, 9, 16, 24, 40]))
