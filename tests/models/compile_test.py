@@ -185,6 +185,15 @@ class Compile(unittest.TestCase):
         self.assertGreater(other.report["calls"], model.report["calls"] + 10)
         agrees(other)
 
+        # Softmax of opset 12 is of all dimensions from its axis on, which is the last one.
+        older = support.save(self.folder / "older.onnx", [n for n in forms.nodes if n.name.startswith("eager")], inputs[::2], [("eager", FLOAT, shape)],
+                             [c for c in forms.constants if c[0].startswith("eager")], opset=12)
+        done = support.halyard("compile", older, "--name", "mlp", "-o", self.folder / "older")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('op = "attention"', (self.folder / "older/mlp.lua").read_text())
+        got = support.Model(self.folder / "older", "mlp")(feed, n=3)[0]
+        np.testing.assert_allclose(got, wanted[0], atol=2e-5 * np.abs(wanted[0]).max())
+
         def refused(changed):
             (self.folder / "edited.lua").write_text(changed)
             return self.refused("--schedule", self.folder / "edited.lua")
