@@ -13,8 +13,8 @@ from groups import Fusing, Group, ordered
 
 HEAD = '''-- The groups of {name}: each is one kernel. Nodes are those of the model; what a group computes goes to memory once, where it ends.
 -- Move a node to another group, split one or join two, and give the file back: halyard compile {file} --schedule {name}.lua
--- A group has one result. `op` is the op of Halyard that computes it; "graph" takes the general generator, of which `schedule` may name
--- a Lua schedule of yours. `why` says why the group ends where it ends.
+-- A group has one result, but for products that attention reads beside each other. `op` is the op of Halyard that computes it;
+-- "graph" takes the general generator, of which `schedule` may name a Lua schedule of yours. `why` says why the group ends where it ends.
 return model "{name}" {{
   graph = "{graph}", -- of the nodes that this file is about
   groups = {{
