@@ -8,6 +8,7 @@
  */
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -74,13 +75,31 @@ inline Halide::Expr order_of(const Halide::Expr &x) {
     return select(bits < 0, -size, size);
 }
 
+/** Whether a constant is -infinity. */
+inline bool is_minus_infinity(const Halide::Expr &e) {
+    const auto number = Halide::Internal::as_const_float(e);
+    return number && *number == -std::numeric_limits<double>::infinity();
+}
+
+/** x == -infinity. By its bits it is no equality, as LLVM would make one of x itself of that, and answer it with no. */
+inline Halide::Expr equals_minus_infinity(const Halide::Expr &x) {
+    using namespace Halide;
+    if (x.type() == Float(64)) {
+        return reinterpret<uint64_t>(x) >= Internal::make_const(UInt(64), 0xfff0000000000000) && !is_nan_of(x);
+    }
+    return is_minus_infinity_f32(cast<float>(x)) && !is_nan_of(x);
+}
+
 /** Compares floats by their order, and others as they are; a NaN is neither equal nor less. */
 template<typename F>
 Halide::Expr compared(const Halide::Expr &a, const Halide::Expr &b, const F &compare) {
     if (!a.type().is_float()) {
         return Halide::cast<uint8_t>(compare(a, b));
     }
-    const auto constant = [](const Halide::Expr &e) { return Halide::Internal::is_const(e); };
+    const auto constant = [](const Halide::Expr &e) {
+        const auto number = Halide::Internal::as_const_float(e);
+        return number && *number == *number;
+    };
     Halide::Expr result = compare(order_of(a), order_of(b));
     result = constant(a) ? result : result && !is_nan_of(a);
     return Halide::cast<uint8_t>(constant(b) ? result : result && !is_nan_of(b));
@@ -106,7 +125,13 @@ inline const std::map<std::string, std::function<Halide::Expr(const Halide::Expr
         {"max", [](const Expr &a, const Expr &b) { return max(a, b); }},
         {"mod", [](const Expr &a, const Expr &b) { return remainder_of(a, b, false); }},
         {"fmod", [](const Expr &a, const Expr &b) { return remainder_of(a, b, true); }},
-        {"equal", [](const Expr &a, const Expr &b) { return compared(a, b, [](const Expr &x, const Expr &y) { return x == y; }); }},
+        {"equal",
+         [](const Expr &a, const Expr &b) {
+             if (is_minus_infinity(a) || is_minus_infinity(b)) {
+                 return cast<uint8_t>(equals_minus_infinity(is_minus_infinity(a) ? b : a));
+             }
+             return compared(a, b, [](const Expr &x, const Expr &y) { return x == y; });
+         }},
         {"less", [](const Expr &a, const Expr &b) { return compared(a, b, [](const Expr &x, const Expr &y) { return x < y; }); }},
         {"less_equal", [](const Expr &a, const Expr &b) { return compared(a, b, [](const Expr &x, const Expr &y) { return x <= y; }); }},
         {"and", [](const Expr &a, const Expr &b) { return a & b; }},

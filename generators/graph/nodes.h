@@ -58,7 +58,9 @@ public:
         } else if (op == "conv" || op == "conv_transpose" || op == "pool") {
             window(n, t, vars, index, op);
         } else {
-            t.f(vars) = moved(n, op, t, index);
+            const Expr value = moved(n, op, t, index);
+            t.f(vars) = value;
+            t.number = Internal::is_const(value) ? value : Expr();
         }
         tensors_[name] = t;
     }

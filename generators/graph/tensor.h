@@ -26,6 +26,7 @@ struct Tensor {
     Halide::Func f;
     Halide::Type type;
     Index shape;
+    Halide::Expr number = Halide::Expr();  // of a constant of one element: functions may ask for it
 
     Halide::Expr operator()(Index index) const {
         std::reverse(index.begin(), index.end());
@@ -34,6 +35,9 @@ struct Tensor {
 
     /** As numpy broadcasts it to more or larger dimensions. */
     Halide::Expr broadcast(const Index &index) const {
+        if (number.defined()) {
+            return number;
+        }
         const size_t skipped = index.size() - shape.size();
         Index own;
         for (size_t d = 0; d < shape.size(); d++) {

@@ -22,8 +22,8 @@ namespace halyard {
  * the first, or the last query at the last key of its sequence, by `lengths`. */
 enum class Diagonal { kBottomRight, kTopLeft, kLengths };
 
-/** Of a mask: numbers that are added to logits, or bytes, of which 0 says that the query does not see the key. */
-enum class MaskType { kAdded, kBoolean };
+/** Of a mask: numbers that are added to logits, or bytes, of which 0 says that the query does not see the key, or, excluded, that it does. */
+enum class MaskType { kAdded, kBoolean, kExcluded };
 
 /** A member of a generator, of which its parameters are then parameters. */
 class AttentionTerms {
@@ -43,6 +43,10 @@ public:
         "mask_type", MaskType::kAdded, {{"added", MaskType::kAdded}, {"boolean", MaskType::kBoolean}}};
     /** bias [keys, queries, heads, batch], added likewise; a stride of 0 broadcasts. */
     Halide::GeneratorParam<bool> add_bias{"add_bias", false};
+    /** A boolean bias: the logit of a key that a query does not see is `bias_fill`, so that a query that sees none gives the mean
+     * of the values where that is finite. What is added by a mask comes before it. */
+    Halide::GeneratorParam<MaskType> bias_type{
+        "bias_type", MaskType::kAdded, {{"added", MaskType::kAdded}, {"boolean", MaskType::kBoolean}, {"excluded", MaskType::kExcluded}}};
     /** Adds -slopes[head] * |distance of query and key| (Press et al. 2021). */
     Halide::GeneratorParam<bool> alibi{"alibi", false};
     /** Scaled scores become softcap * tanh(score / softcap), before anything is added (Gemma team 2024). */
@@ -58,6 +62,10 @@ public:
         if (!masked && mask_type == MaskType::kBoolean) {
             throw CompileError("mask_type=boolean is of a mask, which masked=true adds");
         }
+        const bool is_boolean = bias_type != MaskType::kAdded;
+        if (is_boolean && !add_bias) {
+            throw CompileError("bias_type=boolean and excluded are of a bias, which add_bias=true adds");
+        }
         if (!padded && diagonal == Diagonal::kLengths) {
             throw CompileError("diagonal=lengths is by the lengths of sequences, which padded=true adds");
         }
@@ -65,7 +73,8 @@ public:
             mask_ = generator.add_input<Buffer<>>("mask", mask_type == MaskType::kBoolean ? UInt(8) : type, 2);
         }
         if (add_bias) {
-            bias_ = generator.add_input<Buffer<>>("bias", type, 4);
+            bias_ = generator.add_input<Buffer<>>("bias", is_boolean ? UInt(8) : type, 4);
+            bias_fill_ = is_boolean ? generator.add_input<float>("bias_fill") : nullptr;
         }
         if (alibi) {
             slopes_ = generator.add_input<Buffer<>>("slopes", Float(32), 1);
@@ -140,7 +149,7 @@ public:
         return *softcap_ * tanh_f32(score / *softcap_);
     }
 
-    /** The mask and the bias as stored, or 1 and 0 where the mask is boolean. */
+    /** The mask and the bias as stored, or 1 and 0 where they are boolean. */
     Halide::Expr mask_at(const Place &at) const {
         return load_f32((*mask_)(at.real_key, at.query));
     }
@@ -155,7 +164,10 @@ public:
         if (masked && mask_type == MaskType::kAdded) {
             logit = logit + mask * unit;
         }
-        if (add_bias) {
+        if (bias_fill_) {
+            const Expr is_zero = is_zero_f32(bias);
+            logit = select(bias_type == MaskType::kBoolean ? is_zero : !is_zero, *bias_fill_ * unit, logit);
+        } else if (add_bias) {
             logit = logit + bias * unit;
         }
         if (alibi) {
@@ -189,7 +201,7 @@ public:
 private:
     Halide::GeneratorInput<Halide::Buffer<>> *mask_ = nullptr, *bias_ = nullptr, *slopes_ = nullptr, *lengths_ = nullptr, *sinks_ = nullptr;
     Halide::GeneratorInput<int> *window_left_ = nullptr, *window_right_ = nullptr;
-    Halide::GeneratorInput<float> *softcap_ = nullptr;
+    Halide::GeneratorInput<float> *softcap_ = nullptr, *bias_fill_ = nullptr;
     Halide::GeneratorOutput<Halide::Buffer<>> *lse_ = nullptr;
 };
 

@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct CompileOptions {
-    std::string model, directory = ".", schedule, name, target = "host", depfile;
+    std::string model, directory = ".", schedule, name, target = "host", devices, depfile;
     std::vector<std::string> dims;
     double timeout = 300;
     bool quiet = false, json = false;
@@ -82,10 +82,11 @@ void compile(const CompileOptions &o) {
     for (const auto &d : o.dims) {
         add_dim(d, request);
     }
-    if (is_cuda(o.target)) {
-        throw UsageError("models are compiled for processors; --target cuda is not there yet");
-    }
     resolve_targets(o.target);
+    if (!o.devices.empty() && !is_cuda(o.target)) {
+        throw UsageError("--devices is for CUDA; add --target cuda");
+    }
+    request.devices = o.devices;
     check_outputs({o.depfile});
 
     std::optional<Progress> progress;
@@ -127,6 +128,7 @@ void add_compile(CLI::App &app) {
     cmd->add_option("--target", o->target, "An instruction set, or several with commas, as of `halyard build`")
         ->type_name("TARGETS")
         ->capture_default_str();
+    cmd->add_option("--devices", o->devices, "With --target cuda: architectures, with commas, as of `halyard build`")->type_name("DEVICES");
     add_repeated(*cmd, "--dim", o->dims, "A free dimension of the model: its size, or the range that calls may have, as batch=1..64")
         ->type_name("NAME=SIZES");
     cmd->add_option("--name", o->name, "Name of the C functions and of the files [that of the model]")->type_name("NAME");
@@ -140,7 +142,7 @@ void add_compile(CLI::App &app) {
     add_output(*cmd, "--depfile", o->depfile, "Write a make rule: the files depend on the model, the schedule, generators and plugin");
     put_in_group(*cmd, group::kOp, {"--name", "--dim"});
     put_in_group(*cmd, group::kSchedule, {"--schedule"});
-    put_in_group(*cmd, group::kTarget, {"--target"});
+    put_in_group(*cmd, group::kTarget, {"--target", "--devices"});
     put_in_group(*cmd, group::kOutput, {"--output", "--json", "--quiet", "--depfile"});
     put_in_group(*cmd, group::kLimits, {"--timeout"});
     cmd->footer("\nWrites libNAME.a, NAME.h (load, measure, run), NAME.weights, NAME.lua (which nodes are computed together: edit it and\n"

@@ -1,6 +1,6 @@
 """Reads an ONNX model and writes what `halyard compile` builds: started by the command, with a request on standard input.
 
-{"model": path, "name": name, "dims": {name: [least, most]}, "schedule": path or "", "out": folder}
+{"model": path, "name": name, "dims": {name: [least, most]}, "schedule": path or "", "target": "cpu" or "cuda", "out": folder}
 
 The folder gets NAME.h, NAME.c, NAME.lua, NAME.weights, report.json, and of each kernel a graph KEY.json and a schedule KEY.lua;
 plan.json names them.
@@ -56,15 +56,18 @@ def digest_of(graph, units):
 
 
 def compile_model(request):
-    name, out = request["name"], request["out"]
+    name, out, target = request["name"], request["out"], request["target"]
     graph = read.read(request["model"], name, {d: tuple(r) for d, r in request["dims"].items()})
     units = groups_lua.units_of(graph, first := grouping.of_origins(graph))
     digest = digest_of(graph, units)
     if request["schedule"]:
         groups = groups_lua.read(request["schedule"], graph, units, digest)
     else:
-        groups = grouping.fuse(graph, first)
-    match.match(groups)
+        begun, failed = match.begin(graph, first, target)
+        groups = grouping.fuse(graph, begun)
+        for g in groups:
+            g.why += "".join(f"; no attention: {why}" for n, why in failed.items() if n in g.nodes)
+    groups = match.match(graph, first, groups, target)
     if not request["schedule"]:
         grouping.name(graph, groups)
     file = os.path.basename(request["model"])
@@ -72,6 +75,7 @@ def compile_model(request):
 
     outputs = set(graph.outputs)
     aliases = {g.output: g.nodes[0].inputs[0] for g in groups if g.is_alias}
+    aliases.update({v: g.joined for g in groups if g.joined for v in g.results})
     roots = {}
     for value in graph.outputs:  # one memory cannot be two outputs, nor an input's
         root = value
@@ -81,7 +85,9 @@ def compile_model(request):
             aliases.pop(value)
         roots[value] = root
     steps = [g for g in groups if g.output not in aliases]
-    built = {g: kernels.of_group(g) for g in steps}
+    built = {g: kernels.of_group(g, target) for g in steps}
+    steps = wanted(graph, steps, built, aliases)
+    built = {g: built[g] for g in steps}
     read_by_steps = [v for g in steps for v in built[g].inputs]
     weights = list(dict.fromkeys(v for v in [*read_by_steps, *aliases.values()] if v.constant is not None))
 
@@ -102,17 +108,32 @@ def compile_model(request):
             write(out, f"{k.key}.json", json.dumps(k.form))
             write(out, f"{k.key}.lua", k.schedule)
     offsets, length, magic = write_weights(os.path.join(out, f"{name}.weights"), weights, digest)
-    plan = memory.Memory(graph, steps, aliases, weights)
-    made = runner.Runner(graph, steps, built, plan, weights, offsets, length, magic, file)
+    plan = memory.Memory(graph, steps, built, aliases, weights)
+    made = runner.Runner(graph, steps, built, plan, weights, offsets, length, magic, file, target)
     write(out, f"{name}.h", made.header())
     write(out, f"{name}.c", made.source())
     write(out, "report.json", json.dumps(report(graph, groups, steps, built, plan, length, digest, file, made), indent=1))
     write(out, "plan.json", json.dumps({
         "kernels": [{"function": k.function, "graph": f"{key}.json" if k.form else "", "group": k.group.name,
-                     "op": k.group.call.op if k.group.call else "graph", "params": k.group.call.params if k.group.call else {},
+                     "op": k.group.call.op if k.group.call else "graph", "variant": k.group.call.variant if k.group.call else "", "params": k.group.call.params if k.group.call else {},
                      "set": k.group.call.settings if k.group.call else {},
                      "schedule": "" if k.group.call else os.path.join(base, k.group.schedule) if k.group.schedule else f"{key}.lua"}
                     for key, k in unique.items()]}))
+
+
+def wanted(graph, steps, built, aliases):
+    """Without moves that nobody reads: attention reads through them."""
+    needed, kept = set(graph.outputs), []
+    for g in reversed(steps):
+        outputs = {g.output, *g.results}
+        for value in list(needed):
+            while value in aliases:
+                value = aliases[value]
+                needed.add(value)
+        if not needed.isdisjoint(outputs):
+            kept.insert(0, g)
+            needed.update(built[g].inputs)
+    return kept
 
 
 def write_weights(path, weights, digest):
@@ -147,7 +168,7 @@ def saved(group):
 def report(graph, groups, steps, built, plan, length, digest, file, made):
     inputs, outputs = made.arrays()
 
-    maker = {g.output: i for i, g in enumerate(groups)}
+    maker = {v: i for i, g in enumerate(groups) for v in g.results}
 
     def array(value, name):
         return {"name": name, "type": value.type, "shape": [str(s) for s in value.shape]}

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 struct KernelOfModel {
-    std::string function, op, graph, schedule, group;
+    std::string function, op, graph, schedule, group;  // the schedule is a file, or a variant of the op's
     Assignments params, set;
     std::string archive;  // where it lies when it is built
 };
@@ -41,6 +41,7 @@ bool build_kernel(KernelOfModel &k, const ModelRequest &request, const std::stri
     r.params = k.params;
     r.set = k.set;
     r.target = request.target;
+    r.devices = request.devices;
     r.function = k.function;
     r.emit = {"static_library"};
     r.timeout = request.timeout;
@@ -147,8 +148,9 @@ BuiltModel build_model(const ModelRequest &request, const std::string &work, con
     BuiltModel built;
     for (const auto &k : plan.at("kernels")) {
         const auto in_work = [&](const std::string &file) { return file.empty() ? "" : (fs::absolute(work) / file).string(); };
-        kernels.push_back({k.at("function"), k.at("op"), in_work(k.at("graph")), in_work(k.at("schedule")), k.at("group"),
-                           k.at("params").get<Assignments>(), k.at("set").get<Assignments>(), ""});
+        const std::string variant = k.at("variant");
+        kernels.push_back({k.at("function"), k.at("op"), in_work(k.at("graph")), variant.empty() ? in_work(k.at("schedule")) : variant,
+                           k.at("group"), k.at("params").get<Assignments>(), k.at("set").get<Assignments>(), ""});
         if (fs::path(k.at("schedule").get<std::string>()).is_absolute()) {
             built.inputs.push_back(k.at("schedule"));
         }
@@ -166,6 +168,7 @@ BuiltModel build_model(const ModelRequest &request, const std::string &work, con
     put_together(request, kernels, work);
     built.report = json::parse(read_file((fs::path(work) / "report.json").string()));
     built.report["target"] = request.target;
+    built.report["devices"] = request.devices;
     write_file((fs::path(work) / (request.name + ".json")).string(), built.report.dump(1) + "\n");
     built.inputs.push_back(request.model);
     if (!request.schedule.empty()) {

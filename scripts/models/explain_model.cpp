@@ -18,6 +18,7 @@
 #include "kernel/kernel.h"
 #include "kernel/paths.h"
 #include "kernel/process.h"
+#include "kernel/targets.h"
 #include "kernel/text.h"
 #include "models/size_text.h"
 
@@ -280,6 +281,11 @@ static ExplainedModel explained_of(const json &report, const ExplainModelRequest
         e.operations = value_of_size(g.at("operations"), dims);
         e.floor = e.is_call ? std::max(e.moved / bandwidth(machine, e.moved), machine.flops > 0 ? e.operations / machine.flops : 0) : 0;
         made.groups.push_back(std::move(e));
+    }
+    if (is_cuda(made.target)) {
+        throw UsageError(fmt::format("{} was compiled for CUDA, and this explains what processors do: NAME_time of its header says how "
+                                     "long each call takes, in the order of the groups that have a kernel",
+                                     made.name));
     }
     if (request.measure) {
         progress(fmt::format("{}: measuring at {}", made.name, made.sizes));

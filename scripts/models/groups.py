@@ -27,11 +27,18 @@ class Group:
         self.call = None    # a matched op of ours, else the graph generator
         self.schedule = ""  # a Lua file of the user's
         self.wanted = ""    # the op that the user says, or "graph": no op of ours
+        self.match = None   # of attention, by which its call is made anew
+        self.several = []   # results, where there is more than one: of products beside each other
+        self.joined = None  # the array of these
         self.at = ""        # where the user's file has it
 
     @property
     def output(self):
-        return self.nodes[-1].output
+        return self.joined or self.nodes[-1].output
+
+    @property
+    def results(self):
+        return self.several or [self.nodes[-1].output]
 
     @property
     def inputs(self):

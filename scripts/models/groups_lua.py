@@ -13,8 +13,8 @@ from groups import Fusing, Group, ordered
 
 HEAD = '''-- The groups of {name}: each is one kernel. Nodes are those of the model; what a group computes goes to memory once, where it ends.
 -- Move a node to another group, split one or join two, and give the file back: halyard compile {file} --schedule {name}.lua
--- A group has one result. `op` is the op of Halyard that computes it; "graph" takes the general generator, of which `schedule` may name
--- a Lua schedule of yours. `why` says why the group ends where it ends.
+-- A group has one result, but for products that attention reads beside each other. `op` is the op of Halyard that computes it;
+-- "graph" takes the general generator, of which `schedule` may name a Lua schedule of yours. `why` says why the group ends where it ends.
 return model "{name}" {{
   graph = "{graph}", -- of the nodes that this file is about
   groups = {{
@@ -121,26 +121,24 @@ def schedule_of(group, folder):
 
 
 def arranged(graph, groups):
-    """With the nodes of each in order, its result last. Raises ModelError where a group has none, several, or goes round."""
+    """With the nodes of each in order, its result last where it has one. Raises ModelError where a group goes round."""
     fusing = Fusing(graph, groups)
     for g in groups:
         g.nodes.sort(key=fusing.position.get)
         members = set(g.nodes)
         out = [n for n in g.nodes if n.output in graph.outputs or any(c not in members for c in fusing.consumers.get(n.output, []))]
-        if len(out) != 1:
-            names = ", ".join(graph.places[n.origin] for n in out[:4])
-            raise ModelError(f"{g.at} has {len(out)} results; a group has one. They are of {names}")
-        g.nodes.remove(out[0])
-        g.nodes.append(out[0])
-        if sum(n.reduces for n in g.nodes if n.op != "reduce") > 1:
-            raise ModelError(f"{g.at} has several products or windows; a group has one")
+        if len(out) > 1:
+            g.several = [n.output for n in out]
+        else:
+            g.nodes.remove(out[0])
+            g.nodes.append(out[0])
     result = ordered(graph, groups)
     made = set()
     for g in result:
         for v in g.inputs:
             if v.node is not None and v not in made:
                 raise ModelError(f"{g.at} needs what is computed of its own result: {graph.places[v.node.origin]} stands between its nodes")
-        made.add(g.output)
+        made.update(g.results)
     return result
 
 

@@ -6,18 +6,21 @@ import re
 
 import ml_dtypes
 import schedule
+import schedule_cuda
 import windows
 from sizes import Size
+from views import View
 
 INLINE = 16  # elements of a constant that stands in the code
 
 
 class Kernel:
-    """`function(sizes..., inputs..., output)`, arrays in `shapes`."""
+    """`function(sizes..., arguments...)`: Views of what it reads and Scalars, and last the View of its result."""
 
-    def __init__(self, group, form, sizes, inputs, shapes):
-        self.group, self.form, self.sizes, self.inputs, self.shapes = group, form, sizes, inputs, shapes
-        self.schedule = schedule.of_graph(form)
+    def __init__(self, group, form, sizes, arguments, target):
+        self.group, self.form, self.sizes, self.arguments = group, form, sizes, arguments
+        self.inputs = [a.base for a in arguments[:-1]]
+        self.schedule = (schedule_cuda if target == "cuda" else schedule).of_graph(form)
         self.key = hashlib.sha256((json.dumps(form, sort_keys=True) + self.schedule + group.schedule).encode()).hexdigest()[:16]
 
 
@@ -26,9 +29,9 @@ class CalledKernel:
 
     def __init__(self, group):
         self.group, self.form, self.schedule, self.sizes = group, None, "", []
-        self.inputs = group.call.inputs
-        self.shapes = [tuple(Size.of(s) for s in shape) for shape in group.call.shapes]
-        self.key = hashlib.sha256(f"{group.call.op} {sorted(group.call.params.items())} {sorted(group.call.settings.items())}".encode()).hexdigest()[:16]
+        self.arguments = [*group.call.arguments, group.call.result]
+        self.inputs = [a.base for a in group.call.arguments if isinstance(a, View)]
+        self.key = hashlib.sha256(f"{group.call.op} {group.call.variant} {sorted(group.call.params.items())} {sorted(group.call.settings.items())}".encode()).hexdigest()[:16]
 
 
 def is_literal(value):
@@ -55,7 +58,7 @@ def number_json(value, compared):
     return int(number) if isinstance(number, bool) else number
 
 
-def of_group(group):
+def of_group(group, target):
     if group.call:
         return CalledKernel(group)
     names, inputs, nodes, dimensions = {}, [], [], set()
@@ -95,8 +98,8 @@ def of_group(group):
     free = {**free, **{d: Size.dimension(d) for d in dimensions}, **{f"_{k}": s for k, s in (own.sizes if own else {}).items()}}
     sizes = sorted(free)
     form = {"sizes": sizes, "inputs": inputs, "nodes": nodes, "outputs": [names[group.output]]}
-    shapes = [own.shapes[v][1] if own is not None and v in own.shapes else v.shape for v in [*stored, group.output]]
-    return Kernel(group, form, [free[s] for s in sizes], stored, shapes)
+    arguments = [View.of(v, own.shapes[v][1] if own is not None and v in own.shapes else v.shape) for v in [*stored, group.output]]
+    return Kernel(group, form, [free[s] for s in sizes], arguments, target)
 
 
 def starts_of(node, number, free):

@@ -1,162 +1,113 @@
-"""Groups that an op of ours computes: a product with constant weights and its epilogue is a gemm.
+"""Groups that an op of ours computes.
 
 What does not match stays with the graph generator, and computes the same.
 """
 
-import math
-
-import numpy as np
-from graph import ModelError, Value
-from sizes import product
-
-PANEL = 64  # columns of a panel of packed weights, which the schedule of gemm is told
+import attention
+import gemm
+from graph import ModelError
+from groups import Group
 
 
-class Call:
-    """An op with its generator parameters and what its schedule is told, and the arrays in the order of its arguments, each with the shape
-    that it has there."""
+def begin(graph, groups, target):
+    """The groups of nodes with those of attention put together, and why what looks like one is none."""
+    found, failed = attention.find(graph, groups, target)
+    taken = {n: m for m in found for n in m.nodes}
+    made = [g for g in groups if not any(n in taken for n in g.nodes)]
+    for m in found:
+        made.append(of_match(m, Group(m.nodes)))
+    return made, failed
 
-    def __init__(self, op, params, settings, inputs, shapes):
-        self.op, self.params, self.settings, self.inputs, self.shapes = op, params, settings, inputs, shapes
+
+def of_match(match, group):
+    group.nodes, group.match, group.call = match.nodes, match, match.call
+    return group
 
 
-def match(groups):
+def match(graph, units, groups, target):
+    """Gives calls to groups, and returns the groups. `units`: groups of what cannot be parted. Raises ModelError where a file wants what is not."""
     packed = {}
     for group in groups:
-        if group.call is None and not group.schedule and group.wanted != "graph":
-            group.call = gemm(group, packed)
+        products = [n for n in group.nodes if n.reduces and n.op != "reduce"]
+        if group.call is None and not group.schedule and group.wanted != "graph" and len(products) == 1:
+            found = gemm.of_group(group)
+            group.call = found.call(group.output, packed, target) if found is not None else None
+        elif group.call is None and len(products) > 1 and len(group.results) == 1:
+            attend(graph, units, group, target)
+    by_node = {n: g for g in groups for n in g.nodes}
+    asked = [g for g in groups if len(g.results) > 1]
+    for group in asked:
+        groups[groups.index(group)] = joined(graph, group, by_node, packed, target)
+    if all(not g.at for g in groups):
+        groups = join(graph, groups, by_node, packed, target)
+    for group in groups:
         if group.wanted not in ("", "graph", group.call.op if group.call else ""):
             raise ModelError(f'{group.at}: op "{group.wanted}" is not what computes these nodes; '
                              f'{group.call.op if group.call else "graph"} does')
+    return groups
 
 
-def number_of(value):
-    """Of a constant of one element."""
-    return float(value.constant.flatten()[0]) if value.constant is not None and value.constant.size == 1 else None
+def attend(graph, units, group, target):
+    """The nodes of a group of a file as attention. Raises ModelError."""
+    found, failed = attention.find(graph, units, target, set(group.nodes)) if group.wanted in ("", "attention") and not group.schedule else ([], {})
+    if not found or set(found[0].nodes) != set(group.nodes) or found[0].nodes[-1].output is not group.output:
+        why = next(iter(failed.values()), "")
+        left = [n for n in group.nodes if found and n not in found[0].nodes]
+        if not why and left:
+            why = f"{graph.places[left[0].origin]} is no part of it"
+        raise ModelError(f"{group.at} has several products or windows; a group has one" + (f", or is attention, and this is none: {why}" if why else ""))
+    of_match(found[0], group)
 
 
-def is_near(number, wanted):
-    return number is not None and math.isclose(number, wanted, rel_tol=1e-4)
-
-
-def other_of(node, value):
-    """The operand of a map of two that is not `value`."""
-    if len(node.inputs) != 2 or value not in node.inputs:
+def reader_of(graph, part, by_node):
+    """The group of attention that alone reads the result of a group as an operand, or None."""
+    if part.output in graph.outputs:
         return None
-    return node.inputs[1] if node.inputs[0] is value else node.inputs[0]
+    readers = {by_node[c] for c in graph.consumers().get(part.output, [])}
+    reader = next(iter(readers)) if len(readers) == 1 else None
+    return reader if reader is not None and reader.match is not None and part.output in reader.match.bases() else None
 
 
-class Chain:
-    """The maps behind a product, step by step."""
-
-    def __init__(self, group, start):
-        self.readers = {}
-        for n in group.nodes:
-            for v in n.inputs:
-                self.readers.setdefault(v, []).append(n)
-        self.value, self.done = start, {start.node}
-
-    def only(self, value, fn):
-        """The one reader of a value, where it is this function."""
-        found = self.readers.get(value, [])
-        return found[0] if len(found) == 1 and found[0].is_map and found[0].attributes["fn"] == fn else None
-
-    def took(self, *nodes):
-        self.done.update(nodes)
-        self.value = nodes[-1].output
-        return True
-
-    def bias(self, columns):
-        node = self.only(self.value, "add")
-        other = other_of(node, self.value) if node else None
-        if other is None or other.constant is None or other.type != "float32" or other.constant.size != columns or \
-                other.rank == 0 or other.shape[-1] != columns or columns == 1:
-            return None
-        self.took(node)
-        return other
-
-    def residual(self):
-        node = self.only(self.value, "add")
-        other = other_of(node, self.value) if node else None
-        if other is None or other is self.value or other.constant is not None or other.shape != self.value.shape or other.node in self.done:
-            return None
-        self.took(node)
-        return other
-
-    def activation(self):
-        v, readers = self.value, self.readers.get(self.value, [])
-        for fn, name in (("relu", "relu"), ("gelu", "gelu_erf")):
-            if (node := self.only(v, fn)) is not None and self.took(node):
-                return name
-        if len(readers) != 2:
-            return None
-        gate = next((n for n in readers if n.is_map and n.attributes["fn"] == "sigmoid"), None)
-        if gate is not None:
-            last = next(n for n in readers if n is not gate)
-            if last.is_map and last.attributes["fn"] == "mul" and set(last.inputs) == {v, gate.output} and \
-                    self.readers[gate.output] == [last] and self.took(gate, last):
-                return "silu"
-        return "gelu_erf" if self.gelu(v, readers) else None
-
-    def gelu(self, v, readers):
-        """x (1 + erf(x / sqrt 2)) / 2, as exporters write it."""
-        inner = next((n for n in readers if n.is_map and (
-            n.attributes["fn"] == "div" and n.inputs[0] is v and is_near(number_of(n.inputs[1]), math.sqrt(2)) or
-            n.attributes["fn"] == "mul" and is_near(number_of(other_of(n, v)), math.sqrt(0.5)))), None)
-        erf = self.only(inner.output, "erf") if inner else None
-        plus = self.only(erf.output, "add") if erf else None
-        if plus is None or not is_near(number_of(other_of(plus, erf.output)), 1):
-            return False
-        mul = self.only(plus.output, "mul")
-        rest = next(n for n in readers if n is not inner)
-        if mul is None or not rest.is_map or rest.attributes["fn"] != "mul":
-            return False
-        if rest is mul and set(mul.inputs) == {v, plus.output}:  # (x * (1 + erf)) * 0.5
-            half = self.only(mul.output, "mul")
-            return half is not None and is_near(number_of(other_of(half, mul.output)), 0.5) and self.took(inner, erf, plus, mul, half)
-        if is_near(number_of(other_of(rest, v)), 0.5) and set(mul.inputs) == {rest.output, plus.output}:  # (x * 0.5) * (1 + erf)
-            return self.only(rest.output, "mul") is mul and self.took(inner, erf, plus, rest, mul)
-        return False
+def joined(graph, group, by_node, packed, target):
+    """A group of a file with several results: products of one array. Raises ModelError."""
+    parts = gemm.parts_of(group) or [group]
+    readers = {reader_of(graph, p, by_node) for p in parts}
+    made = None
+    if len(parts) > 1 and len(readers) == 1 and None not in readers and group.wanted in ("", "gemm") and not group.schedule:
+        reader = readers.pop()
+        try:
+            made = gemm.join(parts, reader, packed, target, group.name)
+        except attention.Mismatch:
+            made = None
+    if made is None:
+        names = ", ".join(graph.places[v.node.origin] for v in group.results[:4])
+        raise ModelError(f"{group.at} has {len(group.results)} results; a group has one. They are of {names}")
+    result, reader.call = made
+    count(graph, result)
+    result.at, result.wanted, result.why = group.at, group.wanted, group.why
+    return result
 
 
-def gemm(group, packed):
-    products = [n for n in group.nodes if n.reduces]
-    if len(products) != 1 or products[0].op != "matmul":
-        return None
-    node = products[0]
-    a, b = node.inputs
-    if b.constant is None or b.rank != 2 or b.type != "float32" or a.node in group.nodes or a.rank < 2 or b.constant.size == 0:
-        return None
-    depth, columns = b.constant.shape
-    if columns < 8:
-        return None
-    rows = product(a.shape[:-1])
-    chain = Chain(group, node.output)
-    bias, activation, residual = chain.bias(columns), chain.activation(), chain.residual()
-    if chain.done != set(group.nodes) or chain.value is not group.output:
-        return None
-    if b not in packed:
-        packed[b] = pack(b)
-    inputs, shapes = [a, packed[b]], [(rows, depth), packed[b].shape]
-    params = {}
-    if bias is not None:
-        params["add_bias"] = "true"
-        inputs.append(bias)
-        shapes.append((columns,))
-    if activation:
-        params["activation"] = activation
-    if residual is not None:
-        params["add_residual"] = "true"
-        inputs.append(residual)
-        shapes.append((rows, columns))
-    return Call("gemm", params, {"panel": str(PANEL)}, inputs, [*shapes, (rows, columns)])
+def count(graph, group):
+    """The elements of joined results have to be counted in 32 bits."""
+    if group.joined.elements.number is None:
+        graph.bounded[group.joined.elements] = None
 
 
-def pack(b):
-    """Panels of columns, one after the other, each from front to back (generators/math/weights.h)."""
-    depth, columns = b.constant.shape
-    panels = (columns + PANEL - 1) // PANEL
-    whole = np.zeros([depth, panels * PANEL], np.float32)
-    whole[:, :columns] = b.constant
-    made = np.ascontiguousarray(whole.reshape(depth, panels, PANEL).transpose(1, 0, 2)).reshape(panels, depth, PANEL, 1)
-    return Value(b.name + "_packed", "float32", made.shape, constant=made)
+def join(graph, groups, by_node, packed, target):
+    """Products of one array that one attention reads become one product."""
+    candidates = {}
+    for g in groups:
+        if g.call is not None and g.call.op == "gemm" and (reader := reader_of(graph, g, by_node)) is not None:
+            candidates.setdefault((g.call.arguments[0].base, reader), []).append(g)
+    gone, first = set(), {}
+    for (_, reader), parts in candidates.items():
+        try:
+            made = gemm.join(parts, reader, packed, target)
+        except attention.Mismatch:
+            continue
+        if made is not None:
+            first[parts[0]], reader.call = made
+            gone.update(parts[1:])
+            count(graph, first[parts[0]])
+    return [first.get(g, g) for g in groups if g not in gone]

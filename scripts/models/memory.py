@@ -17,8 +17,8 @@ class Place:
 
 
 class Memory:
-    def __init__(self, graph, steps, aliases, weights):
-        """`steps`: groups in the order of their calls. `aliases`: {value: value that it is the same memory as}."""
+    def __init__(self, graph, steps, kernels, aliases, weights):
+        """`steps`: groups in the order of their calls, with their kernels. `aliases`: {value: value that it is the same memory as}."""
         self.aliases = aliases
         self.places = {}
         self.slots = []  # of each: its Sizes in bytes
@@ -30,14 +30,14 @@ class Memory:
             self.places[self.root(v)] = Place("output", i)
         last = {}
         for i, step in enumerate(steps):
-            for v in step.inputs:
+            for v in kernels[step].inputs:
                 last[self.root(v)] = i
         free = []
         for i, step in enumerate(steps):
             value = step.output
             if self.root(value) is value and value not in self.places:
                 self.places[value] = Place("slot", self.take(free, value.bytes))
-            for v in dict.fromkeys(map(self.root, [*step.inputs, value])):
+            for v in dict.fromkeys(map(self.root, [*kernels[step].inputs, value])):
                 place = self.places.get(v)
                 if last.get(v, i) == i and place is not None and place.kind == "slot":
                     free.append(place.index)

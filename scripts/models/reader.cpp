@@ -11,6 +11,7 @@
 #include "kernel/paths.h"
 #include "kernel/process.h"
 #include "kernel/process_limits.h"
+#include "kernel/targets.h"
 #include "kernel/text.h"
 
 namespace halyard {
@@ -77,6 +78,7 @@ nlohmann::json read_model(const ModelRequest &request, const std::string &work) 
                                      {"name", request.name},
                                      {"dims", dims},
                                      {"schedule", request.schedule.empty() ? "" : fs::absolute(request.schedule).string()},
+                                     {"target", is_cuda(request.target) ? "cuda" : "cpu"},
                                      {"out", fs::absolute(work).string()}};
     const std::string program = in_path(python());
     Confinement c = confinement_of(program, {});

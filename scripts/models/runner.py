@@ -1,7 +1,10 @@
 """The C of a model: NAME.h, which programs include, and NAME.c, which calls its kernels one after the other."""
 
+import math
 import re
 
+import numpy as np
+from calls import Scalar
 from graph import BYTES, MOST
 from groups_lua import in_comment
 from read import unique
@@ -13,7 +16,7 @@ KINDS = {"float": "halide_type_float", "bfloat": "halide_type_bfloat", "int": "h
 
 HEADER = '''/* The model {name}, of {file}. Written by `halyard compile`.
  *
- * Arrays lie dense, the last index innermost. {free}
+ * Arrays lie dense, the last index innermost. {free}{device}
  * Functions return 0, or a code other than 0 with a text in halyard_last_error() (halyard/runtime.h). Any number of threads may
  * call {name}_run with one model at a time, each with a workspace of its own. */
 #ifndef {guard}
@@ -79,12 +82,13 @@ SOURCE = '''/* Calls the kernels of {name} one after the other. Written by `haly
 
 #include <HalideRuntime.h>
 
+{includes}
 #define SLOTS {slots}
 
 struct {name}_model {{
     const uint8_t *bytes;
     size_t length;
-}};
+{device_members}}};
 
 struct array {{
     halide_buffer_t buffer;
@@ -133,7 +137,7 @@ static inline int64_t try_min(int *bad, int64_t a, int64_t b) {{
 }}
 
 /* `extents` has the innermost dimension first. */
-static struct halide_buffer_t *put(struct array *a, const void *host, int code, int bits, int rank, const int64_t *extents) {{
+static void put(struct array *a, const void *host, int code, int bits, int rank, const int64_t *extents) {{
     memset(a, 0, sizeof *a);
     a->buffer.host = (uint8_t *)host;
     a->buffer.type.code = (uint8_t)code;
@@ -147,12 +151,18 @@ static struct halide_buffer_t *put(struct array *a, const void *host, int code, 
         a->dim[d].stride = (int32_t)stride;
         stride *= extents[d];
     }}
-    return &a->buffer;
+}}
+
+/* With other strides than those of an array that lies dense. */
+static inline void strided(struct array *a, const int64_t *strides) {{
+    for (int d = 0; d < a->buffer.dimensions; d++) {{
+        a->dim[d].stride = (int32_t)strides[d];
+    }}
 }}
 
 {declarations}
 
-int {name}_load(const char *path, {name}_model **model) {{
+{device_functions}int {name}_load(const char *path, {name}_model **model) {{
     char text[1024];
     *model = NULL;
     const int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -176,12 +186,12 @@ int {name}_load(const char *path, {name}_model **model) {{
     }}
     (*model)->bytes = (const uint8_t *)bytes;
     (*model)->length = {length};
-    return 0;
+    return {loaded};
 }}
 
 void {name}_unload({name}_model *model) {{
     if (model != NULL) {{
-        munmap((void *)model->bytes, model->length);
+        {unload};
         free(model);
     }}
 }}
@@ -253,13 +263,79 @@ int {name}_time(const {name}_model *model, const {name}_sizes *s, const {name}_a
 '''
 
 
+# What differs between models in the memory of processors and of devices.
+HOST = {"includes": "", "device_members": "", "device_functions": "", "loaded": "0", "unload": "munmap((void *)model->bytes, model->length)"}
+
+DEVICE_HEADER = """
+ *
+ * Arrays and workspace are memory of the device, and so are the weights, from {name}_load() on: of the context that the calling thread has then
+ * (halyard/cuda.h). A call queues its kernels on the stream of the calling thread, and may be captured into a CUDA graph."""
+
+CUDA = {
+    "includes": """/* Of halyard/cuda.h and HalideRuntimeCuda.h. */
+extern const struct halide_device_interface_t *halide_cuda_device_interface(void);
+extern int halyard_cuda_wrap(struct halide_buffer_t *buffer, const void *pointer);
+extern int halyard_cuda_unwrap(struct halide_buffer_t *buffer);
+extern int halyard_cuda_synchronize(void);
+""",
+    "device_members": "    struct halide_buffer_t device;\n    halide_dimension_t dim;\n",
+    "loaded": "upload(*model) == 0 ? 0 : (*model = NULL, -1)",
+    "unload": "halide_device_free(NULL, &model->device)",
+    "device_functions": """/* Moves the weights to the device, and frees the model where that fails. */
+static int upload({name}_model *model) {{
+    void *const bytes = (void *)model->bytes;
+    memset(&model->device, 0, sizeof model->device);
+    memset(&model->dim, 0, sizeof model->dim);
+    model->dim.extent = (int32_t)({length} / 8);
+    model->dim.stride = 1;
+    model->device.host = (uint8_t *)bytes;
+    model->device.type.code = halide_type_uint;
+    model->device.type.bits = 64;
+    model->device.type.lanes = 1;
+    model->device.dimensions = 1;
+    model->device.dim = &model->dim;
+    int code = halide_device_malloc(NULL, &model->device, halide_cuda_device_interface());
+    model->device.flags |= halide_buffer_flag_host_dirty;
+    code = code != 0 ? code : halide_copy_to_device(NULL, &model->device, halide_cuda_device_interface());
+    code = code != 0 ? code : halyard_cuda_synchronize();
+    munmap(bytes, {length});
+    model->device.host = NULL;
+    model->bytes = (const uint8_t *)(uintptr_t)model->device.device;
+    if (code != 0) {{
+        if (model->device.device != 0) halide_device_free(NULL, &model->device);
+        free(model);
+    }}
+    return code;
+}}
+
+static int wrap(struct array *a, int count) {{
+    int code = 0;
+    for (int i = 0; i < count; i++) {{
+        const void *const pointer = a[i].buffer.host;
+        a[i].buffer.host = NULL;
+        code = code != 0 ? code : halyard_cuda_wrap(&a[i].buffer, pointer);
+    }}
+    return code;
+}}
+
+static void unwrap(struct array *a, int count) {{
+    for (int i = 0; i < count; i++) {{
+        if (a[i].buffer.device != 0) halyard_cuda_unwrap(&a[i].buffer);
+    }}
+}}
+
+""",
+}
+
+
 def in_string(text):
     """In a C string; names of nodes are anybody's."""
     return re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", text).replace('"', "'").replace("\\", "/")
 
 
 class Runner:
-    def __init__(self, graph, steps, kernels, memory, weights, offsets, length, magic, file):
+    def __init__(self, graph, steps, kernels, memory, weights, offsets, length, magic, file, target):
+        self.target = target
         self.graph, self.steps, self.kernels, self.memory = graph, steps, kernels, memory
         self.weights, self.offsets, self.length, self.magic, self.file = weights, offsets, length, magic, file
         self.name = graph.name
@@ -295,7 +371,7 @@ class Runner:
         sizes = "".join(f"    int32_t {d};  /* {low} to {high} */\n" for d, (low, high) in self.graph.dimensions.items())
         arrays = "".join(line(v, n, True) for v, n in inputs) + "".join(line(v, n, False) for v, n in outputs)
         free = "All sizes are fixed." if not sizes else f"Sizes that are free stand in {self.name}_sizes."
-        return HEADER.format(name=self.name, file=in_comment(self.file), guard=f"HALYARD_MODEL_{self.name.upper()}_H", free=free, count=len(self.steps),
+        return HEADER.format(device=DEVICE_HEADER.format(name=self.name) if self.target == "cuda" else "", name=self.name, file=in_comment(self.file), guard=f"HALYARD_MODEL_{self.name.upper()}_H", free=free, count=len(self.steps),
                              sizes=sizes or "    int32_t none;  /* the model has no free dimension */\n", arrays=arrays,
                              bytes="".join(f"    size_t {n};\n" for _, n in inputs + outputs))
 
@@ -303,7 +379,7 @@ class Runner:
         inputs, outputs = self.arrays()
         calls = "".join(self.call(i, step) for i, step in enumerate(self.steps))
         used = {k.key: k for k in self.kernels.values()}
-        declarations = "\n".join(f"int {k.function}({', '.join(['int32_t'] * len(k.sizes) + ['struct halide_buffer_t *'] * (len(k.inputs) + 1))});"
+        declarations = "\n".join(f"int {k.function}({', '.join(['int32_t'] * len(k.sizes) + [argument_type(a) for a in k.arguments])});"
                                  for k in used.values())
         names = [n for _, n in inputs + outputs]
         members = "".join(f"static inline int64_t size_{i}(const {self.name}_sizes *s) {{\n    return s->{d};\n}}\n" for d, i in self.number.items())
@@ -315,7 +391,8 @@ class Runner:
         plan = self.plan()
         measures = "".join(f"    say_{i}(bytes, {self.c(v.bytes)});\n" for i, (v, _) in enumerate(inputs + outputs))
         extents = "".join(f"    const int64_t {n} = {self.c(s)};\n" for s, n in self.extents.items())
-        return SOURCE.format(name=self.name, members=members, counts=counts, slots=len(self.memory.slots), length=self.length, magic=self.magic,
+        device = {k: v.format(name=self.name, length=self.length) for k, v in (CUDA if self.target == "cuda" else HOST).items()}
+        return SOURCE.format(**device, name=self.name, members=members, counts=counts, slots=len(self.memory.slots), length=self.length, magic=self.magic,
                              magic_length=len(self.magic), declarations=declarations, checks=self.checks(), plan=plan, rank=self.most_dimensions,
                              measures=measures, pointer_checks=pointers, extents=extents, calls=calls)
 
@@ -368,18 +445,40 @@ class Runner:
             return str(size.number)
         return self.extents.setdefault(size, f"e{len(self.extents)}")
 
-    def array(self, i, value, shape):
+    def array(self, i, view):
+        """The statement that says where an argument lies."""
+        value, shape = view.base, view.shape
         self.most_dimensions = max(self.most_dimensions, len(shape))
         kind = "uint8" if value.type == "bool" else value.type
         extents = ", ".join(self.extent(s) for s in reversed(shape)) or "0"
-        return (f"put(&a[{i}], {self.pointer(value)}, {KINDS[kind.rstrip('0123456789')]}, {8 * BYTES[value.type]}, {len(shape)}, "
-                f"(const int64_t[]){{{extents}}})")
+        place = self.pointer(value) + (f" + {self.c(view.offset * BYTES[value.type])}" if view.offset != 0 else "")
+        made = (f"put(&a[{i}], {place}, {KINDS[kind.rstrip('0123456789')]}, {8 * BYTES[value.type]}, {len(shape)}, "
+                f"(const int64_t[]){{{extents}}});")
+        if view.is_dense:
+            return made
+        return f"{made}\n        strided(&a[{i}], (const int64_t[]){{{', '.join(self.extent(s) for s in reversed(view.strides))}}});"
 
     def call(self, number, step):
         kernel = self.kernels[step]
+        arrays = [a for a in kernel.arguments if not isinstance(a, Scalar)]
+        places = {a: f"&a[{i}].buffer" for i, a in enumerate(arrays)}
         arguments = [f"(int32_t)({self.c(s)})" for s in kernel.sizes]
-        arguments += [self.array(i, v, kernel.shapes[i]) for i, v in enumerate([*kernel.inputs, step.output])]
-        return (f"    {{ /* {step.name} */\n        struct array a[{len(kernel.inputs) + 1}];\n"
-                f"        code = {kernel.function}({(',' + chr(10) + '            ').join(arguments)});\n"
-                f"        if (code != 0) return code;\n"
-                f"        if (seconds != NULL) seconds[{number}] = now() - last, last += seconds[{number}];\n    }}\n")
+        arguments += [number_text(a.number) if isinstance(a, Scalar) else places[a] for a in kernel.arguments]
+        puts = "".join(f"        {self.array(i, a)}\n" for i, a in enumerate(arrays))
+        call = f"{kernel.function}({', '.join(arguments)})"
+        call = f"code = wrap(a, {len(arrays)});\n        code = code != 0 ? code : {call};\n        unwrap(a, {len(arrays)})" \
+            if self.target == "cuda" else f"code = {call}"
+        wait = "if (seconds != NULL) code = halyard_cuda_synchronize();\n        if (code != 0) return code;\n        " if self.target == "cuda" else ""
+        return (f"    {{ /* {step.name} */\n        struct array a[{len(arrays)}];\n{puts}        {call};\n"
+                f"        if (code != 0) return code;\n        {wait}"
+                f"if (seconds != NULL) seconds[{number}] = now() - last, last += seconds[{number}];\n    }}\n")
+
+
+def argument_type(argument):
+    return "float" if isinstance(argument, Scalar) else "struct halide_buffer_t *"
+
+
+def number_text(number):
+    """Of f32 in C, to the last bit."""
+    value = float(np.float32(number))
+    return ("-" if value < 0 else "") + "__builtin_inff()" if math.isinf(value) else value.hex() + "f"

@@ -9,6 +9,7 @@ import unittest
 import numpy as np
 import onnx
 import support
+from attention_forms import MATCHED, OTHERS, Forms
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 from support import FLOAT
@@ -110,6 +111,120 @@ class Compile(unittest.TestCase):
         self.assertNotIn('"gemm"', (self.folder / "edited/mlp.lua").read_text())
         for m in (model, other):
             np.testing.assert_allclose(m({"x": x}, n=5)[0], wanted, atol=2e-5 * np.abs(wanted).max())
+
+    def test_activations_are_known_by_what_they_compute(self):
+        """GELU by tanh in two forms, SiLU and ReLU of other nodes; what is near to GELU and is none stays with the general generator."""
+        rng, nodes, constants = np.random.default_rng(8), [], []
+
+        def number(value):
+            constants.append((f"c{len(constants)}", np.asarray(value, np.float32)))
+            return constants[-1][0]
+
+        def node(op, *inputs, output=None):
+            nodes.append(helper.make_node(op, inputs, [output or f"v{len(nodes)}"], name=output or f"v{len(nodes)}"))
+            return nodes[-1].output[0]
+
+        def linear():
+            return node("Add", node("MatMul", "x", number(rng.standard_normal([24, 16]))), number(rng.standard_normal(16)))
+
+        def by_tanh(x, factor, output):
+            inner = node("Mul", number(factor), node("Add", x, node("Mul", number(0.044715), node("Pow", x, number(3)))))
+            return node("Mul", node("Mul", number(0.5), x), node("Add", number(1), node("Tanh", inner)), output=output)
+        by_tanh(linear(), np.sqrt(2 / np.pi), "new")
+        x = linear()
+        inner = node("Mul", node("Mul", x, number(0.7978845608)), node("Add", node("Mul", node("Mul", x, x), number(0.044715)), number(1)))
+        node("Mul", node("Mul", x, node("Add", node("Tanh", inner), number(1))), number(0.5), output="fast")
+        x = linear()
+        node("Div", x, node("Add", number(1), node("Exp", node("Neg", x))), output="silu")
+        node("Max", linear(), number(0), output="relu")
+        by_tanh(linear(), 0.79, "near")
+        outputs = ["new", "fast", "silu", "relu", "near"]
+        self.model = support.save(self.folder / "mlp.onnx", nodes, [("x", FLOAT, ["n", 24])], [(o, FLOAT, ["n", 16]) for o in outputs], constants)
+        x = rng.standard_normal([5, 24]).astype(np.float32)
+        model = self.compiled()
+        for name, w, g in zip(outputs, ReferenceEvaluator(self.model).run(None, {"x": x}), model({"x": x}, n=5)):
+            np.testing.assert_allclose(g, w, atol=2e-5 * np.abs(w).max(), err_msg=name)
+        self.assertEqual(((self.folder / "out/mlp.lua").read_text().count('op = "gemm"'), model.report["calls"]), (4, 5))
+
+    def test_attention_in_the_forms_of_exporters(self):
+        """Each is one call, but those that are no attention, of which the file says why; products of one array are one call. Taken apart in the
+        file, they compute the same."""
+        forms = Forms(np.random.default_rng(7))
+        for name in (*MATCHED, *OTHERS):
+            forms.prefix = f"{name}_"
+            getattr(forms, name)(name)
+        shape = ["n", forms.T, forms.WIDTH]
+        inputs = [("x", FLOAT, shape), ("other", FLOAT, ["n", forms.KEYS, forms.WIDTH]), ("mask", FLOAT, ["n", 1, 1, forms.T]),
+                  ("seen", FLOAT, ["n", 1, 1, forms.T])]
+        self.model = support.save(self.folder / "mlp.onnx", forms.nodes, inputs, [(n, FLOAT, shape) for n in (*MATCHED, *OTHERS)], forms.constants)
+        feed = {n: forms.rng.standard_normal([3, *s[1:]]).astype(np.float32) for n, _, s in inputs}
+        feed["mask"] = np.where(forms.rng.random([3, 1, 1, forms.T]) < 0.3, np.finfo(np.float32).min, feed["mask"]).astype(np.float32)
+        feed["mask"][..., 0] = 0  # no row is masked as a whole by what is added
+        feed["seen"] = np.array([[1, 0, 0, 1, 1], [0, 0, 0, 0, 0], [0, 1, 1, 1, 1]], np.float32).reshape(3, 1, 1, forms.T)
+        with np.errstate(invalid="ignore"):  # of rows that see nothing
+            wanted = ReferenceEvaluator(self.model).run(None, feed)
+
+        def agrees(model):
+            for name, w, g in zip((*MATCHED, *OTHERS), wanted, model(feed, n=3)):
+                np.testing.assert_allclose(g, w, atol=2e-5 * np.abs(w).max(), err_msg=name)
+        agrees(model := self.compiled())
+        text = (self.folder / "out/mlp.lua").read_text()
+        self.assertEqual(text.count('op = "attention"'), len(MATCHED))
+        for reason in ("is read elsewhere, too", "multiplies by no constant number", "multiplies what a mask was added to"):
+            self.assertRegex(text, f"; no attention: .*{reason}")
+        products = [g for g in model.report["groups"] if g["kind"] == "gemm" and sum("MatMul" in n for n in g["nodes"]) > 1]
+        self.assertEqual(len(products), 6)
+
+        def apart(found):
+            nodes = re.findall(r'"([^"]*)"', found.group(2))
+            return "".join(f'{{ name = "{found.group(1)}_{i}", nodes = {{ "{n}" }} }},\n' for i, n in enumerate(nodes))
+        edited = re.sub(r'\{ name = "(\w+)",\s*nodes = \{([^}]*"eager_MatMul[^}]*)\}[^}]*\},', apart, text)
+        self.assertEqual(edited.count('op = "attention"'), len(MATCHED) - 1)
+        (self.folder / "edited.lua").write_text(edited)
+        other = self.compiled("--schedule", self.folder / "edited.lua", out="edited")
+        self.assertGreater(other.report["calls"], model.report["calls"] + 10)
+        agrees(other)
+
+        # Softmax of opset 12 is of all dimensions from its axis on, which is the last one.
+        older = support.save(self.folder / "older.onnx", [n for n in forms.nodes if n.name.startswith("eager")], inputs[::2], [("eager", FLOAT, shape)],
+                             [c for c in forms.constants if c[0].startswith("eager")], opset=12)
+        done = support.halyard("compile", older, "--name", "mlp", "-o", self.folder / "older")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('op = "attention"', (self.folder / "older/mlp.lua").read_text())
+        got = support.Model(self.folder / "older", "mlp")(feed, n=3)[0]
+        np.testing.assert_allclose(got, wanted[0], atol=2e-5 * np.abs(wanted[0]).max())
+
+        def refused(changed):
+            (self.folder / "edited.lua").write_text(changed)
+            return self.refused("--schedule", self.folder / "edited.lua")
+        self.assertIn("has several products or windows", refused(text.replace('op = "attention"', 'op = "graph"', 1)))
+
+    def test_infinities_are_found(self):
+        """Among inputs, and among what the same kernel computes; NaN of either sign is none, and rows that are masked as a whole are found."""
+        def node(op, inputs, output, **attributes):
+            return helper.make_node(op, inputs, [output], name=output, **attributes)
+        nodes = [node("Mul", ["x", "two"], "d"), node("Add", ["x", "x"], "e"), node("Mul", ["d", "e"], "f"), node("Neg", ["f"], "g")]
+        outputs = []
+        for value in ("x", "d", "f", "g"):
+            for op, inputs, attributes in (("Equal", ["least"], {}), ("Equal", ["most"], {}), ("Less", ["most"], {}), ("LessOrEqual", ["least"], {}),
+                                           ("Greater", ["least"], {}), ("IsInf", [], {}), ("IsInf", [], {"detect_negative": 0}),
+                                           ("IsInf", [], {"detect_positive": 0}), ("IsNaN", [], {})):
+                outputs.append(f"{value}_{op}_{len(outputs)}")
+                nodes.append(node(op, [value, *inputs], outputs[-1], **attributes))
+        nodes += [node("ReduceMax", ["x"], "top", axes=[1], keepdims=1), node("Equal", ["top", "least"], "none_seen"),
+                  node("Where", ["none_seen", "zero", "x"], "rows")]
+        constants = [("two", 2.0), ("least", -np.inf), ("most", np.inf), ("zero", 0.0)]
+        path = support.save(self.folder / "inf.onnx", nodes, [("x", FLOAT, ["n", 9])],
+                            [(o, onnx.TensorProto.BOOL, ["n", 9]) for o in outputs] + [("rows", FLOAT, ["n", 9])],
+                            [(n, np.array(v, np.float32)) for n, v in constants])
+        done = support.halyard("compile", path, "--name", "mlp", "-o", self.folder / "out")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        most = np.finfo(np.float32).max
+        x = np.array([[np.inf, -np.inf, np.nan, -np.nan, most, -most, 0, -0.0, 1e-40], [-np.inf] * 9, [2, -2, 1e38, -1e38, 3e19, -3e19, 1, 1, 1]], np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):
+            wanted = ReferenceEvaluator(path).run(None, {"x": x})
+        for name, w, g in zip([*outputs, "rows"], wanted, support.Model(self.folder / "out", "mlp")({"x": x}, n=3)):
+            np.testing.assert_array_equal(g, w, err_msg=name)
 
     def test_images_keep_their_channels_innermost(self):
         """A small network with free sizes: the layout changes where the image comes in and where rows of tokens leave, and kernels serve

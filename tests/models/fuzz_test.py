@@ -1,6 +1,6 @@
 """Random small graphs, compiled, against the reference evaluator of the onnx package.
 
-HALYARD_MODELS_FUZZ=10000 draws so many, HALYARD_MODELS_SEED=7 others. Several graphs are compiled as one model of several outputs.
+HALYARD_MODELS_FUZZ=10000 draws so many, HALYARD_MODELS_SEED=7 others, and HALYARD_MODELS_TARGET=cuda compiles them for the emulator. Several graphs are compiled as one model of several outputs.
 """
 
 import os
@@ -13,6 +13,7 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 COUNT = int(os.environ.get("HALYARD_MODELS_FUZZ", "10"))
+ON_DEVICE = os.environ.get("HALYARD_MODELS_TARGET", "") == "cuda"
 SEED = int(os.environ.get("HALYARD_MODELS_SEED", "1"))
 TOGETHER = 5
 EPSILONS = 400  # of f32, of the largest element: sums of some hundred products
@@ -63,7 +64,7 @@ class Draw:
 
     def step(self):
         kinds = [self.unary, self.binary, self.reduce, self.move, self.softmax, self.matmul, self.window, self.reshape, self.joined,
-                 self.norm, self.gathered, self.choice]
+                 self.norm, self.gathered, self.choice, self.attention]
         if self.images:
             kinds = [self.window, self.window, self.of_images, self.of_images, self.unary, self.binary, self.reduce, self.move]
         kinds[self.rng.integers(len(kinds))]()
@@ -120,6 +121,74 @@ class Draw:
             self.add("Add", [self.values[-1][0], self.floats([columns])], self.values[-1][1])
             self.add("Relu", [self.values[-1][0]], self.values[-1][1])
 
+    def attention(self):
+        """Of rows of tokens, in a form drawn from those that exporters write, and now and then one that is none."""
+        x, shape = self.pick(lambda s: len(s) == 3 and "n" not in s[1:] and max(s[1:]) < 80)
+        if x is None:
+            return
+        other, keys = self.pick(lambda s: len(s) == 3 and "n" not in s[1:] and s[0] == shape[0] and max(s[1:]) < 80)
+        heads, depth = int(self.rng.choice([1, 2, 3])), int(self.rng.choice([1, 4, 8, 16]))
+        shared = heads if self.rng.random() < 0.8 else 1
+        batch, rows, columns, some = shape[0], shape[1], keys[1], self.rng.random
+        first = -1 if batch == "n" else batch
+
+        def linear(value, width, out):
+            self.add("MatMul", [value, self.floats([width, out])], [])
+            if some() < 0.5:
+                self.add("Add", [self.values[-1][0], self.floats([out])], [])
+            return self.values[-1][0]
+
+        def step(op, inputs, **attributes):
+            self.add(op, inputs, [], **attributes)
+            return self.values[-1][0]
+
+        def reshaped(value, *to):
+            return step("Reshape", [value, self.constant(np.array(to, np.int64))])
+
+        def headed(value, count, tokens, perm):
+            return step("Transpose", [reshaped(value, first, tokens, count, depth)], perm=perm)
+
+        before = len(self.values)
+        q, k, v = linear(x, shape[2], heads * depth), linear(other, keys[2], shared * depth), linear(other, keys[2], shared * depth)
+        scale, place = np.array(depth ** -0.5, np.float32), self.rng.integers(5)
+        if place == 0:
+            q = step("Mul", [q, self.constant(scale)])
+        q = headed(q, heads, rows, [0, 2, 1, 3])
+        k = headed(k, shared, columns, [0, 2, 3, 1])
+        v = headed(v, shared, columns, [0, 2, 1, 3])
+        if place == 1:
+            q, k = (step("Mul", [self.constant(np.sqrt(scale)), i]) for i in (q, k))
+        flat = first > 0 and shared == heads and some() < 0.3
+        if flat:
+            q, k, v = reshaped(q, first * heads, rows, depth), reshaped(k, first * heads, depth, columns), reshaped(v, first * heads, columns, depth)
+        scores = step("MatMul", [q, k])
+        if place in (2, 3):
+            scores = step("Div" if place == 2 else "Mul", [scores, self.constant(1 / scale if place == 2 else scale)])
+        if flat and some() < 0.5:
+            scores = reshaped(scores, first, heads, rows, columns)
+        if some() < 0.5:
+            scores = step("Add", [scores, self.floats([rows, columns])])
+        if some() < 0.3:
+            scores = step("Add", [self.floats([1 if flat else heads, 1, columns]), scores])
+        if some() < 0.4:
+            seen = self.constant(self.rng.random([1, columns]) < 0.7)
+            scores = step("Where", [seen, scores, self.constant(np.array(self.rng.choice([-10000, np.finfo(np.float32).min]), np.float32))])
+        if some() < 0.1:
+            scores = step("Mul", [scores, self.constant(np.array(0.5, np.float32))])
+        scores = step("Softmax", [scores], axis=-1)
+        if flat:
+            scores = reshaped(scores, first * heads, rows, columns)
+        y = step("MatMul", [scores, v])
+        if flat:
+            y = reshaped(y, first, heads, rows, depth)
+        y = step("Transpose", [y], perm=[0, 2, 1, 3])
+        y = reshaped(y, first, rows, heads * depth)
+        kept = self.values[before:] if some() < 0.1 else []
+        del self.values[before:]
+        self.values.append((y, [batch, rows, heads * depth]))
+        if kept and len(self.nodes) and some() < 0.5:  # the weights are an output, too
+            self.values.append((scores, [first * heads, rows, columns] if flat else [batch, heads, rows, columns]))
+
     def image(self):
         return self.pick(lambda s: len(s) == 4 and "n" not in s[1:] and max(s[1:]) < 80)
 
@@ -134,7 +203,7 @@ class Draw:
         dilations = [2 if s >= 2 * k and self.rng.random() < 0.3 else 1 for s, k in zip(shape[2:], kernel)]
         kind = self.rng.integers(5)
         if kind > 1:  # the reference evaluator has no others
-            pads, dilations = pads[:2] * 2, [1, 1]
+            pads, dilations = (pads[:2] if kind == 2 else [min(*pads[:2], *[k - 1 for k in kernel])] * 2) * 2, [1, 1]
         image = [(s + p + q - (k - 1) * d - 1) // t + 1 for s, p, q, k, d, t in zip(shape[2:], pads[:2], pads[2:], kernel, dilations, strides)]
         common = {"kernel_shape": kernel, "strides": strides, "pads": pads}
         out = int(self.rng.choice([1, 4, 9, 16, 24, 40]))
@@ -243,7 +312,9 @@ def compare(path, rng, report, model):
             break
         wanted, got = reference.run(None, feed), model(feed, n=n)
         for w, g, a in zip(wanted, got, report["outputs"]):
-            assert w.shape == g.shape, (a, w.shape, g.shape)
+            if w.shape != g.shape:
+                print(f"{path}: {a['name']} has the shape {g.shape}, the reference {w.shape}")
+                return False
             largest = max(1.0, float(np.abs(w).max(initial=0)))
             off = float(np.abs(w.astype(np.float64) - g).max(initial=0)) / largest / np.finfo(np.float32).eps
             if not off <= EPSILONS:
@@ -261,11 +332,15 @@ def main():
         with support.folder() as f:
             path = support.save(pathlib.Path(f) / "fuzz.onnx", [n for d, _ in drawn for n in d.nodes], [i for d, _ in drawn for i in d.inputs],
                                 [o for _, outs in drawn for o in outs], [c for d, _ in drawn for c in d.constants])
-            done = support.halyard("compile", path, "-o", f, "--name", "fuzz", "--quiet")
+            target = ["--target", "cuda", "--devices", "emulator"] if ON_DEVICE else []
+            done = support.halyard("compile", path, "-o", f, "--name", "fuzz", "--quiet", *target)
             right = done.returncode == 0
             if right:
-                model = support.Model(f, "fuzz")
-                right = compare(path, rng, model.report, model)
+                model = (support.DeviceModel if ON_DEVICE else support.Model)(f, "fuzz")
+                try:
+                    right = compare(path, rng, model.report, model)
+                except RuntimeError as e:
+                    right, done.stderr = False, str(e)
             if not right:
                 failed += 1
                 kept = pathlib.Path(os.environ.get("HALYARD_MODELS_KEEP", "/tmp")) / f"halyard-fuzz-{SEED}-{batch}.onnx"

@@ -87,3 +87,73 @@ class Model:
         self.check(self.function("run")(self.model, given, pointers, ctypes.c_void_p(begin)))
         assert (workspace[begin - workspace.ctypes.data + needed[0]:] == 0xff).all(), "it wrote behind its workspace"
         return outputs
+
+
+class Dimension(ctypes.Structure):
+    _fields_ = [("min", ctypes.c_int32), ("extent", ctypes.c_int32), ("stride", ctypes.c_int32), ("flags", ctypes.c_uint32)]
+
+
+class Bytes(ctypes.Structure):
+    """A halide_buffer_t over the bytes of an array, of which there is a copy on the device."""
+
+    _fields_ = [("device", ctypes.c_uint64), ("interface", ctypes.c_void_p), ("host", ctypes.c_void_p), ("flags", ctypes.c_uint64),
+                ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("dimensions", ctypes.c_int32),
+                ("dim", ctypes.c_void_p), ("padding", ctypes.c_void_p)]
+    HOST_DIRTY, DEVICE_DIRTY = 1, 2
+
+    def __init__(self, array):
+        self.array, self.extent = array, Dimension(0, array.nbytes, 1, 0)
+        super().__init__(0, None, array.ctypes.data, self.HOST_DIRTY, 1, 8, 1, 1, ctypes.addressof(self.extent), None)
+
+
+class DeviceModel(Model):
+    """A model that was compiled for CUDA, on the emulator: its arrays and its workspace are memory of the device."""
+
+    def __init__(self, directory, name):
+        driver = str(BUILD / "tests/emulator/libcuda.so.1")
+        os.environ["HALYARD_CUDA_DRIVER"] = driver
+        self.driver = ctypes.CDLL(driver)
+        super().__init__(directory, name)
+        self.library.halide_cuda_device_interface.restype = ctypes.c_void_p
+        self.cuda = ctypes.c_void_p(self.library.halide_cuda_device_interface())
+
+    def run(self, places, **sizes):
+        """By the addresses of inputs, outputs and workspace; what is missing is null."""
+        given, _ = self.measured(**sizes)
+        names = [a["name"] for a in self.report["inputs"] + self.report["outputs"]]
+        pointers = (ctypes.c_void_p * len(names))(*[places.get(n, places.get("workspace")) for n in names])
+        self.check(self.function("run")(self.model, given, pointers, ctypes.c_void_p(places.get("workspace", 64))))
+
+    def __call__(self, inputs, run=None, **sizes):
+        _, needed = self.measured(**sizes)
+        arrays = {a["name"]: np.ascontiguousarray(inputs[a["name"]]) for a in self.report["inputs"]}
+        outputs = {a["name"]: np.full(self.shape(a, sizes), 77, a["type"]) for a in self.report["outputs"]}
+        arrays.update({**outputs, "workspace": np.full(max(needed[0], 1), 0xff, np.uint8)})
+        placed = {n: Bytes(a) for n, a in arrays.items()}
+        for b in placed.values():
+            self.check(self.library.halide_device_malloc(None, ctypes.byref(b), self.cuda))
+            self.check(self.library.halide_copy_to_device(None, ctypes.byref(b), self.cuda))
+        (run or self.run)({n: b.device for n, b in placed.items()}, **sizes)
+        for n in outputs:
+            placed[n].flags = Bytes.DEVICE_DIRTY
+            self.check(self.library.halide_copy_to_host(None, ctypes.byref(placed[n])))
+        for b in placed.values():
+            self.check(self.library.halide_device_free(None, ctypes.byref(b)))
+        return list(outputs.values())
+
+    def capture(self, inputs, **sizes):
+        """A call into a CUDA graph, on a stream of its own: what waits or copies is an error there."""
+        def captured(places, **sizes):
+            context, stream, graph = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+            driver = self.driver
+            assert driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0 and driver.cuCtxPushCurrent_v2(context) == 0
+            assert driver.cuStreamCreate(ctypes.byref(stream), 1) == 0 and driver.cuCtxPopCurrent_v2(ctypes.byref(context)) == 0
+            self.library.halyard_cuda_set_stream(stream)
+            assert driver.cuStreamBeginCapture_v2(stream, 0) == 0
+            try:
+                self.run(places, **sizes)
+            finally:
+                ended = driver.cuStreamEndCapture(stream, ctypes.byref(graph))
+                self.library.halyard_cuda_set_stream(None)
+            assert ended == 0, ended
+        self(inputs, run=captured, **sizes)

@@ -42,6 +42,7 @@ public:
                 {"masked", {"false", "true"}},
                 {"mask_type", {"added", "boolean"}},
                 {"add_bias", {"false", "true"}},
+                {"bias_type", {"added", "boolean", "excluded"}},
                 {"alibi", {"false", "true"}},
                 {"capped", {"false", "true"}},
                 {"add_sink", {"false", "true"}},
@@ -72,7 +73,7 @@ public:
         cases.push_back({"large scores", some, large_scores});
         cases.push_back({"special queries", some, special_queries});
         // Values that are not finite, where every query sees a key of their block.
-        const bool all_see = build.at("mask_type") == "added" && build.at("diagonal") == "bottom_right";
+        const bool all_see = build.at("mask_type") == "added" && build.at("bias_type") == "added" && build.at("diagonal") == "bottom_right";
         cases.push_back({"special keys", some, all_see ? special_keys : special_key});
         if (build.at("masked") == "true" && build.at("mask_type") == "added") {
             cases.push_back({"mask of -infinity", some, mask_of_infinity});

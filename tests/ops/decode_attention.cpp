@@ -13,11 +13,22 @@ namespace {
 class DecodeAttentionTest : public OpTest {
 public:
     std::vector<Choice> choices() const override {
-        return {{"schedule", {"", "fused", "unfused"}}, {"set.head_dim", {"0", "64"}},    {"type", {"float32", "float16", "bfloat16"}},
-                {"padded", {"true", "false"}},          {"causal", {"false", "true"}},    {"diagonal", {"bottom_right", "top_left"}},
-                {"windowed", {"false", "true"}},        {"masked", {"false", "true"}},    {"mask_type", {"added", "boolean"}},
-                {"add_bias", {"false", "true"}},        {"alibi", {"false", "true"}},     {"capped", {"false", "true"}},
-                {"add_sink", {"false", "true"}},        {"store_lse", {"false", "true"}}, {"target", {"avx2", "host"}}};
+        return {{"schedule", {"", "fused", "unfused"}},
+                {"set.head_dim", {"0", "64"}},
+                {"type", {"float32", "float16", "bfloat16"}},
+                {"padded", {"true", "false"}},
+                {"causal", {"false", "true"}},
+                {"diagonal", {"bottom_right", "top_left"}},
+                {"windowed", {"false", "true"}},
+                {"masked", {"false", "true"}},
+                {"mask_type", {"added", "boolean"}},
+                {"add_bias", {"false", "true"}},
+                {"bias_type", {"added", "boolean", "excluded"}},
+                {"alibi", {"false", "true"}},
+                {"capped", {"false", "true"}},
+                {"add_sink", {"false", "true"}},
+                {"store_lse", {"false", "true"}},
+                {"target", {"avx2", "host"}}};
     }
 
     std::vector<Choice> cuda_choices() const override {

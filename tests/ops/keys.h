@@ -34,6 +34,19 @@ inline void set_terms(KernelArguments &arguments) {
             }
         }
     }
+    if (arguments.has_buffer("bias") && arguments.buffer("bias").type().bits == 8) {
+        HostBuffer &bias = arguments.buffer("bias");
+        const auto &extents = bias.extents();
+        for (int n = 0; n < extents[3]; n++) {
+            for (int h = 0; h < extents[2]; h++) {
+                for (int i = 0; i < extents[1]; i++) {
+                    for (int j = 0; j < extents[0]; j++) {
+                        bias.set({j, i, h, n}, (j * 3 + i * 5 + h + n) % 4 == 0 ? 0 : (j + i) % 2 + 1);
+                    }
+                }
+            }
+        }
+    }
     if (arguments.has_buffer("sinks")) {
         HostBuffer &sinks = arguments.buffer("sinks");
         for (int h = 0; h < sinks.extents()[0]; h++) {
@@ -46,6 +59,9 @@ inline void set_terms(KernelArguments &arguments) {
 inline void settle_terms(Assignments &build) {
     if (build.count("mask_type") && build["masked"] != "true") {
         build["mask_type"] = "added";
+    }
+    if (build.count("bias_type") && build["add_bias"] != "true") {
+        build["bias_type"] = "added";
     }
     if (build.count("diagonal") && build["diagonal"] == "lengths" && build["padded"] != "true") {
         build["diagonal"] = "bottom_right";
@@ -97,7 +113,11 @@ inline Logit logit_of(const Problem &p, double score, double sum_abs, int positi
         l.value += p["mask"](key, i);
         l.added_abs += std::fabs(p["mask"](key, i));
     }
-    if (p.has("bias")) {
+    const bool seen = !p.has("bias") || (p.is("bias_type", "excluded") ? p["bias"](key, i, h, n) == 0 : p["bias"](key, i, h, n) != 0);
+    if (p.has("bias") && (p.is("bias_type", "boolean") || p.is("bias_type", "excluded"))) {
+        const double fill = p.scalar("bias_fill", 0);
+        l = seen ? l : Logit{fill, 0, std::fabs(fill), l.seen};
+    } else if (p.has("bias")) {
         l.value += p["bias"](key, i, h, n);
         l.added_abs += std::fabs(p["bias"](key, i, h, n));
     }

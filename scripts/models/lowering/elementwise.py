@@ -23,6 +23,15 @@ for onnx_name, fn in [("Exp", "exp"), ("Log", "log"), ("Sqrt", "sqrt"), ("Tanh",
 op("IsNaN")(lambda b, c: b.map("isnan", c[0], type_="bool"))
 
 
+@op("IsInf")
+def is_inf(b, c):
+    x, signs = c[0], [s for s, name in ((1, "detect_positive"), (-1, "detect_negative")) if c.get(name, 1)]
+    if not signs:
+        return b.map("less", x, x, type_="bool")  # never
+    found = [b.map("equal", x, b.scalar(s * np.inf, x.type), type_="bool") for s in signs]
+    return found[0] if len(found) == 1 else b.map("or", *found, type_="bool")
+
+
 @op("Identity")
 def identity(b, c):
     return c[0]

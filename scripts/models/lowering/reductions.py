@@ -81,7 +81,7 @@ def cumsum(b, c):
 def softmax(b, c):
     x, shape = c[0], c[0].shape
     axis = c.axis(x.rank, -1 if c.version >= 13 else 1)
-    if c.version < 13:  # of all dimensions from the axis on
+    if c.version < 13 and axis != x.rank - 1:  # of all dimensions from the axis on
         x = b.reshape(x, [product(shape[:axis]), product(shape[axis:])])
         axis = 1
     shifted = b.map("sub", x, b.reduce("max", x, [axis], True))

@@ -1,0 +1,28 @@
+"""Calls of our ops: what a group becomes where one of them computes it."""
+
+class Scalar:
+    """A number of f32 among the arguments of a call."""
+
+    def __init__(self, number):
+        self.number = number
+
+
+class Call:
+    """An op with its generator parameters and what its schedule is told, its arguments in order, Views of what it reads and Scalars, and
+    the View that it writes."""
+
+    def __init__(self, op, params, settings, arguments, result, variant=""):
+        self.variant = variant  # of the op's schedule
+        self.op, self.params, self.settings, self.arguments, self.result = op, params, settings, arguments, result
+
+
+def number_of(value):
+    """Of a constant of one element."""
+    return float(value.constant.flatten()[0]) if value.constant is not None and value.constant.size == 1 else None
+
+
+def other_of(node, value):
+    """The operand of a map of two that is not `value`."""
+    if len(node.inputs) != 2 or value not in node.inputs:
+        return None
+    return node.inputs[1] if node.inputs[0] is value else node.inputs[0]

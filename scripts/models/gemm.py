@@ -1,0 +1,180 @@
+"""A product with constant weights and its epilogue is a gemm; several of one array, which one attention reads, are one."""
+
+import activations
+import numpy as np
+from calls import Call, number_of, other_of
+from graph import MOST, Value
+from groups import Group
+from sizes import product
+from views import View
+
+PANELS = (48, 64, 32)  # columns of a panel of packed weights, which the schedule of gemm is told: the first that pads least
+MOST_STEPS = 16  # of an activation
+
+
+class Chain:
+    """The maps behind a product, step by step."""
+
+    def __init__(self, group, start):
+        self.readers, self.nodes = {}, group.nodes
+        for n in group.nodes:
+            for v in n.inputs:
+                self.readers.setdefault(v, []).append(n)
+        self.value, self.done = start, {start.node}
+
+    def only(self, value, fn):
+        """The one reader of a value, where it is this function."""
+        found = self.readers.get(value, [])
+        return found[0] if len(found) == 1 and found[0].is_map and found[0].attributes["fn"] == fn else None
+
+    def took(self, *nodes):
+        self.done.update(nodes)
+        self.value = nodes[-1].output
+        return True
+
+    def bias(self, columns):
+        node = self.only(self.value, "add")
+        other = other_of(node, self.value) if node else None
+        if other is None or other.constant is None or other.type != "float32" or other.constant.size != columns or \
+                other.rank == 0 or other.shape[-1] != columns or columns == 1:
+            return None
+        self.took(node)
+        return other
+
+    def residual(self):
+        node = self.only(self.value, "add")
+        other = other_of(node, self.value) if node else None
+        if other is None or other is self.value or other.constant is not None or other.shape != self.value.shape or other.node in self.done:
+            return None
+        self.took(node)
+        return other
+
+    def activation(self):
+        """What the maps of this value alone compute, where it is an activation that gemm has."""
+        derived, taken = {self.value: activations.POINTS}, []
+        for node in self.nodes:
+            if not node.is_map or not any(v in derived for v in node.inputs):
+                continue
+            given = [derived[v] if v in derived else number_of(v) for v in node.inputs]
+            made = activations.evaluate(node, given) if node.output.shape == self.value.shape else None
+            if made is None or len(taken) == MOST_STEPS:
+                break
+            derived[node.output] = made
+            taken.append(node)
+            if all(n in taken for v in derived for n in self.readers.get(v, []) if v is not node.output) and \
+                    (name := activations.name_of(made)) is not None and self.took(*taken):
+                return name
+        return None
+
+
+class Product:
+    """What a group computes as a gemm."""
+
+    def __init__(self, a, weights, bias, activation, residual):
+        self.a, self.weights, self.bias, self.activation, self.residual = a, weights, bias, activation, residual
+
+    def call(self, result, packed, target):
+        depth, columns = self.weights.constant.shape
+        rows = product(self.a.shape[:-1])
+        on_gpu = target == "cuda"
+        if self.weights not in packed:
+            packed[self.weights] = self.weights if on_gpu else pack(self.weights, panel_of(columns))
+        arguments = [View.of(self.a, (rows, depth)), View.of(packed[self.weights])]
+        params = {}
+        if self.bias is not None:
+            params["add_bias"] = "true"
+            arguments.append(View.of(self.bias, (columns,)))
+        if self.activation:
+            params["activation"] = self.activation
+        if self.residual is not None:
+            params["add_residual"] = "true"
+            arguments.append(View.of(self.residual, (rows, columns)))
+        settings, variant = ({}, "simt") if on_gpu else ({"panel": str(panel_of(columns))}, "")
+        return Call("gemm", params, settings, arguments, View.of(result, (rows, columns)), variant)
+
+
+def of_group(group):
+    """The Product that a group is, or None."""
+    products = [n for n in group.nodes if n.reduces]
+    if len(products) != 1 or products[0].op != "matmul":
+        return None
+    node = products[0]
+    a, b = node.inputs
+    if b.constant is None or b.rank != 2 or b.type != "float32" or a.node in group.nodes or a.rank < 2 or b.constant.size == 0:
+        return None
+    depth, columns = b.constant.shape
+    if columns < 8:
+        return None
+    chain = Chain(group, node.output)
+    bias, activation, residual = chain.bias(columns), chain.activation(), chain.residual()
+    if chain.done != set(group.nodes) or chain.value is not group.output:
+        return None
+    return Product(a, b, bias, activation, residual)
+
+
+def parts_of(group):
+    """The groups of single products that a group of several results is made of, or None."""
+    products = [n for n in group.nodes if n.op == "matmul"]
+    parts = {n: [n] for n in products}
+    for n in group.nodes:
+        if n in parts:
+            continue
+        own = [p for p in products if any(v.node in parts[p] for v in n.inputs)]
+        if len(own) != 1:
+            return None
+        parts[own[0]].append(n)
+    return [Group(nodes) for nodes in parts.values()]
+
+
+def together(parts):
+    """One Product of those of several groups that multiply the same array, or None."""
+    products = [of_group(p) for p in parts]
+    first = products[0]
+    if len(parts) < 2 or any(p is None or p.residual is not None or p.a is not first.a or p.activation != first.activation or
+                             (p.bias is None) != (first.bias is None) for p in products):
+        return None
+    weights = np.concatenate([p.weights.constant for p in products], 1)
+    made = Value("+".join(p.weights.name for p in products), "float32", weights.shape, constant=weights)
+    bias = None
+    if first.bias is not None:
+        numbers = np.concatenate([p.bias.constant.flatten() for p in products])
+        bias = Value(made.name + "_bias", "float32", numbers.shape, constant=numbers)
+    return Product(first.a, made, bias, first.activation, None)
+
+
+def join(parts, reader, packed, target, name=""):
+    """A group of the products of several groups, whose results lie beside each other in rows, and the call of the attention that reads them so;
+    None where they do not go together. Raises attention's Mismatch."""
+    whole = together(parts)
+    if whole is None:
+        return None
+    columns = whole.weights.constant.shape[1]
+    result = Value(f"{parts[0].output.name}_joined", "float32", (*parts[0].output.shape[:-1], columns))
+    if result.elements.number is not None and result.elements.number > MOST:
+        return None
+    starts, begin = {}, 0
+    for p in parts:
+        shape = p.output.shape
+        strides = [product(shape[d + 1:-1]) * columns for d in range(len(shape) - 1)]
+        starts[p.output] = View.of(result, shape, [*strides, 1], begin)
+        begin += shape[-1].number
+    call = reader.match.build(starts)
+    group = Group([n for p in parts for n in p.nodes], name)
+    group.several, group.joined = [p.output for p in parts], result
+    group.call = whole.call(result, packed, target)
+    group.why = "attention reads its results as they lie, beside each other"
+    return group, call
+
+
+def panel_of(columns):
+    return min(PANELS, key=lambda p: (columns + p - 1) // p * p)
+
+
+def pack(b, panel):
+    """Panels of columns, one after the other, each from front to back (generators/math/weights.h)."""
+    depth, columns = b.constant.shape
+    panels = (columns + panel - 1) // panel
+    whole = np.zeros([depth, panels * panel], np.float32)
+    whole[:, :columns] = b.constant
+    made = np.ascontiguousarray(whole.reshape(depth, panels, panel).transpose(1, 0, 2)).reshape(panels, depth, panel, 1)
+    return Value(b.name + "_packed", "float32", made.shape, constant=made)
