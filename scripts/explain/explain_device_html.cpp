@@ -17,7 +17,7 @@ std::string dash(const std::string &text) {
     return text == "-" ? "–" : text;
 }
 
-std::string moved(const Bytes &b) {
+std::string moved_on_device(const Bytes &b) {
     return dash(moved_text(b));
 }
 
@@ -97,7 +97,7 @@ std::string kernel_table(const Explained &e) {
     for (const auto &k : e.kernels) {
         s += fmt::format("<tr><th scope=\"row\">{}</th>", escape_html(k.name)) + cell(fmt::format("{:g}", k.launches)) +
              cell(grid_text(k.grid)) + cell(grid_text(k.block)) + cell(k.resources ? std::to_string(k.resources->registers) : "–") +
-             cell(dash(shared_text(k))) + cell(dash(resident_text(k))) + cell(moved(k.memory)) + cell(moved(k.l2)) +
+             cell(dash(shared_text(k))) + cell(dash(resident_text(k))) + cell(moved_on_device(k.memory)) + cell(moved_on_device(k.l2)) +
              cell(work(k.tensor_flops)) + cell(work(k.flops)) + cell(seconds_text(k.predicted)) + cell(k.limit) + "</tr>\n";
     }
     return s + "</table></div>\n";

@@ -35,7 +35,7 @@ void print_stages(const Explained &e) {
     print_rows(rows, 3);
 }
 
-json to_json(const Bytes &b) {
+json bytes_json(const Bytes &b) {
     return {{"read", b.read}, {"written", b.written}};
 }
 
@@ -45,8 +45,8 @@ json to_json(const ExplainedKernel &k) {
         arrays.push_back({{"name", a.name},
                           {"argument", a.argument},
                           {"bytes", a.bytes},
-                          {"memory", to_json(a.once)},
-                          {"l2", to_json(a.blocks)},
+                          {"memory", bytes_json(a.once)},
+                          {"l2", bytes_json(a.blocks)},
                           {"stays_in_l2", a.in_l2}});
     }
     json j = {{"name", k.name},
@@ -60,8 +60,8 @@ json to_json(const ExplainedKernel &k) {
               {"resources", nullptr},
               {"arrays", arrays},
               {"stages", k.stages},
-              {"memory", to_json(k.memory)},
-              {"l2", to_json(k.l2)},
+              {"memory", bytes_json(k.memory)},
+              {"l2", bytes_json(k.l2)},
               {"flops", k.flops},
               {"tensor_flops", k.tensor_flops},
               {"seconds",
@@ -141,8 +141,8 @@ json schedule_json(const Explained &e, const GpuFigures &gpu) {
               {"nest", e.nest},
               {"notes", e.notes},
               {"launches", launches_of(e)},
-              {"memory", to_json(e.warm.bytes[kDram])},
-              {"l2", to_json(e.warm.bytes[kL2])},
+              {"memory", bytes_json(e.warm.bytes[kDram])},
+              {"l2", bytes_json(e.warm.bytes[kL2])},
               {"argument_bytes", e.needed_bytes},
               {"allocated_bytes", e.allocated},
               {"flops", e.flops - tensor_flops_of(e)},

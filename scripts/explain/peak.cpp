@@ -146,7 +146,7 @@ std::vector<double (*)(int64_t)> multipliers() {
 
 // Many short runs, of which the best counts: where others use the machine, some run undisturbed. A last level of cache
 // of 300 MB makes the runs long: fewer of them then.
-constexpr int kRepeats = 40, kLeastRepeats = 5;
+constexpr int kMostRepeats = 40, kLeastRepeats = 5;
 constexpr double kSeconds = 1;
 
 double measure_copy(int threads, int64_t working_set) {
@@ -160,7 +160,7 @@ double measure_copy(int threads, int64_t working_set) {
     double best = 0;
     for (const Copy copy : copies()) {
         double spent = 0;
-        for (int repeat = 0; repeat < kLeastRepeats || (repeat < kRepeats && spent < kSeconds); repeat++) {
+        for (int repeat = 0; repeat < kLeastRepeats || (repeat < kMostRepeats && spent < kSeconds); repeat++) {
             check_signals();
             const double seconds = timed_threads(threads, [&](int t) {
                 for (int64_t p = 0; p < passes; p++) {
@@ -177,7 +177,7 @@ double measure_copy(int threads, int64_t working_set) {
 double measure_flops(int threads) {
     double best = 0;
     for (const auto multiply : multipliers()) {
-        for (int repeat = 0; repeat < 5 * kRepeats; repeat++) {
+        for (int repeat = 0; repeat < 5 * kMostRepeats; repeat++) {
             check_signals();
             std::vector<double> done(threads);
             const double seconds = timed_threads(threads, [&](int t) { done[t] = multiply(30'000); });
@@ -187,7 +187,7 @@ double measure_flops(int threads) {
     return best;
 }
 
-Peak measure(int threads) {
+Peak measure_peak(int threads) {
     const Cpu &c = cpu();
     std::vector<int64_t> sets;
     for (const int64_t level : {c.l1 * threads, c.l2 * threads, c.l3}) {
@@ -230,7 +230,7 @@ Peak machine_peak(int threads, bool again) {
             // Written by another version; measure again.
         }
     }
-    peak = measure(threads);
+    peak = measure_peak(threads);
     keep_measurement(file, threads, {{"copy", peak.copy}, {"flops", peak.flops}});
     return peak;
 }

@@ -22,7 +22,7 @@ using Rounds = double (*)(int64_t rounds);
 #if defined(__x86_64__)
 
 // Twelve independent sums, as in peak.cpp, each a variable: of an array GCC keeps the elements in memory around an asm.
-constexpr int kSums = 12;
+constexpr int kIndependentSums = 12;
 
 #define DOTS(name, target_name, Sum, dot, constraint, operations)                                                                          \
     __attribute__((target(target_name))) double name(int64_t rounds) {                                                                     \
@@ -33,7 +33,7 @@ constexpr int kSums = 12;
                          : constraint(a), constraint(b), constraint(c), constraint(d), constraint(e), constraint(f), constraint(g),        \
                            constraint(h), constraint(i), constraint(j), constraint(k), constraint(l));                                     \
         }                                                                                                                                  \
-        return double(operations) * kSums * double(rounds);                                                                                \
+        return double(operations) * kIndependentSums * double(rounds);                                                                                \
     }
 
 // As text, so that a compiler without the instructions' intrinsics will do, and none folds the sums.
@@ -73,7 +73,7 @@ TILES(byte_tiles, "tdpbusd", 2 * 16 * 16 * 64)
 
 #endif
 
-bool has(const char *flag) {
+bool has_flag(const char *flag) {
     return cpu().flags.count(flag) > 0;
 }
 
@@ -95,8 +95,8 @@ double rate(Rounds multiply, int threads) {
 ProductRates measure_bf16_products(int threads) {
     ProductRates r;
 #if defined(__x86_64__)
-    r.dots = has("avx512_bf16") ? rate(bf16_dots_512, threads) : 0;
-    r.tiles = has("amx_bf16") ? rate(bf16_tiles, threads) : 0;
+    r.dots = has_flag("avx512_bf16") ? rate(bf16_dots_512, threads) : 0;
+    r.tiles = has_flag("amx_bf16") ? rate(bf16_tiles, threads) : 0;
 #endif
     return r;
 }
@@ -104,8 +104,8 @@ ProductRates measure_bf16_products(int threads) {
 ProductRates measure_byte_products(int threads) {
     ProductRates r;
 #if defined(__x86_64__)
-    r.dots = has("avx512_vnni") ? rate(byte_dots_512, threads) : has("avx_vnni") ? rate(byte_dots_256, threads) : 0;
-    r.tiles = has("amx_int8") ? rate(byte_tiles, threads) : 0;
+    r.dots = has_flag("avx512_vnni") ? rate(byte_dots_512, threads) : has_flag("avx_vnni") ? rate(byte_dots_256, threads) : 0;
+    r.tiles = has_flag("amx_int8") ? rate(byte_tiles, threads) : 0;
 #endif
     return r;
 }

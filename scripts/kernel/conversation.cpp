@@ -21,13 +21,6 @@ extern char **environ;
 
 namespace halyard {
 
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-constexpr double kSecondsToEnd = 10;
-constexpr size_t kMostComplaints = 64 << 10;
-
 // Sockets in place of pipes: a send to one whose reader is gone is an error and no signal.
 struct Ends {
     Ends() {
@@ -49,6 +42,13 @@ struct Ends {
     }
     int fd[2] = {-1, -1};  // ours, the child's
 };
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kSecondsToEnd = 10;
+constexpr size_t kMostComplaints = 64 << 10;
 
 std::vector<char *> pointers(const std::vector<std::string> &texts) {
     std::vector<char *> all;

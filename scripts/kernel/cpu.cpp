@@ -40,7 +40,7 @@ bool may_use_tiles() {
 #endif
 }
 
-Cpu detect() {
+Cpu detect_cpu() {
     Cpu c;
     std::ifstream info("/proc/cpuinfo");
     for (std::string line; std::getline(info, line) && (c.model.empty() || c.flags.empty());) {
@@ -80,7 +80,7 @@ Cpu detect() {
 }  // namespace
 
 const Cpu &cpu() {
-    static const Cpu detected = detect();
+    static const Cpu detected = detect_cpu();
     return detected;
 }
 

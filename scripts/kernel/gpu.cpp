@@ -16,7 +16,7 @@ F function(const char *name) {
     return reinterpret_cast<F>(cuda_function(name));
 }
 
-std::optional<Gpu> detect() {
+std::optional<Gpu> detect_gpu() {
     const auto init = function<int (*)(unsigned)>("cuInit");
     const auto device_get = function<int (*)(int *, int)>("cuDeviceGet");
     const auto name_of = function<int (*)(char *, int, int)>("cuDeviceGetName");
@@ -47,7 +47,7 @@ std::string Gpu::architecture() const {
 }
 
 const std::optional<Gpu> &gpu() {
-    static const std::optional<Gpu> detected = detect();
+    static const std::optional<Gpu> detected = detect_gpu();
     return detected;
 }
 

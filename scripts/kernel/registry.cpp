@@ -24,7 +24,7 @@ const Line kLines[] = {
 #undef HALYARD_OP
 };
 
-[[noreturn]] void fail(const std::string &op, const std::string &message) {
+[[noreturn]] void fail_of_op(const std::string &op, const std::string &message) {
     throw Failure(fmt::format("generators/ops.inc: error: {}: {}", op, message));
 }
 
@@ -41,7 +41,7 @@ OpArgument parse_argument(const std::string &op, const std::string &text) {
     }
     const std::string rest = text.substr(i);
     if (a.name.empty() || rest.size() < 2 || (rest[0] == '[' && rest.back() != ']') || (rest[0] != '[' && rest[0] != '=')) {
-        fail(op, fmt::format("\"{}\" is neither NAME[extents] nor NAME=value", text));
+        fail_of_op(op, fmt::format("\"{}\" is neither NAME[extents] nor NAME=value", text));
     }
     if (rest[0] == '=') {
         a.value = rest.substr(1);
@@ -83,7 +83,7 @@ Op parse(const Line &line) {
         }
     }
     if (!output || op.shapes.empty()) {
-        fail(op.name, "needs an output after -> and at least one shape");
+        fail_of_op(op.name, "needs an output after -> and at least one shape");
     }
     return op;
 }

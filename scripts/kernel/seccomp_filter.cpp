@@ -134,7 +134,7 @@ const int kNever[] = {
 };
 
 // Landlock knows of no right to change or read what is said of a file: who owns it, when it was written.
-const int kOfFiles[] = {
+const int kCallsOfFiles[] = {
     __NR_fchown,       __NR_fchownat, __NR_utimensat, __NR_setxattr,  __NR_lsetxattr, __NR_fsetxattr,  __NR_removexattr, __NR_lremovexattr,
     __NR_fremovexattr, __NR_getxattr, __NR_lgetxattr, __NR_fgetxattr, __NR_listxattr, __NR_llistxattr, __NR_flistxattr,
 #ifdef __NR_chown
@@ -188,7 +188,7 @@ SeccompFilter::SeccompFilter(bool starts_programs, bool has_device) {
     for (const int call : kNever) {
         deny(call, EPERM);
     }
-    for (const int call : kOfFiles) {
+    for (const int call : kCallsOfFiles) {
         deny(call, EPERM);
     }
     for (const int call : kModes) {

@@ -33,7 +33,7 @@ bool has(const Words &words, const Words &wanted) {
     return std::includes(words.begin(), words.end(), wanted.begin(), wanted.end());
 }
 
-bool is_there(const std::string &program) {
+bool is_installed(const std::string &program) {
     return halyard::run_process({"/bin/sh", "-c", "command -v " + program}).exit_code == 0;
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("bash completes by it", "[completion]") {
 }
 
 TEST_CASE("fish completes by it", "[completion]") {
-    if (!is_there("fish")) {
+    if (!is_installed("fish")) {
         WARN("skipped: no fish is installed (third_party/packages.txt)");
         return;
     }
@@ -133,7 +133,7 @@ TEST_CASE("fish completes by it", "[completion]") {
 }
 
 TEST_CASE("zsh completes by it", "[completion]") {
-    if (!is_there("zsh")) {
+    if (!is_installed("zsh")) {
         WARN("skipped: no zsh is installed (third_party/packages.txt)");
         return;
     }

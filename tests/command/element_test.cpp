@@ -14,7 +14,7 @@ namespace {
 using halyard::load_element;
 using halyard::store_element;
 
-const halide_type_t kF16(halide_type_float, 16), kBf16(halide_type_bfloat, 16), kF32(halide_type_float, 32), kF64(halide_type_float, 64);
+const halide_type_t kHalf(halide_type_float, 16), kBf16(halide_type_bfloat, 16), kFloat(halide_type_float, 32), kF64(halide_type_float, 64);
 
 uint16_t stored(const halide_type_t &type, double value) {
     uint16_t bits = 0x5a5a;
@@ -36,7 +36,7 @@ T stored_as(const halide_type_t &type, double value) {
 }  // namespace
 
 TEST_CASE("Every 16-bit float survives a load and a store", "[element]") {
-    for (const auto &type : {kF16, kBf16}) {
+    for (const auto &type : {kHalf, kBf16}) {
         int wrong = 0, nans = 0;
         for (int bits = 0; bits < 0x10000; bits++) {
             const double value = loaded(type, uint16_t(bits));
@@ -44,7 +44,7 @@ TEST_CASE("Every 16-bit float survives a load and a store", "[element]") {
             wrong += std::isnan(value) ? !std::isnan(loaded(type, stored(type, value))) : stored(type, value) != bits;
         }
         CHECK(wrong == 0);
-        CHECK(nans == 2 * ((type == kF16 ? 1024 : 128) - 1));
+        CHECK(nans == 2 * ((type == kHalf ? 1024 : 128) - 1));
     }
 }
 
@@ -60,19 +60,19 @@ TEST_CASE("bf16 is the upper half of f32", "[element]") {
 }
 
 TEST_CASE("Known halves", "[element]") {
-    CHECK(loaded(kF16, 0x3c00) == 1);
-    CHECK(loaded(kF16, 0xc000) == -2);
-    CHECK(loaded(kF16, 0x7bff) == 65504);
-    CHECK(loaded(kF16, 0x0001) == std::ldexp(1, -24));
-    CHECK(loaded(kF16, 0x0400) == std::ldexp(1, -14));
-    CHECK(std::isinf(loaded(kF16, 0x7c00)));
-    CHECK(std::signbit(loaded(kF16, 0x8000)));
+    CHECK(loaded(kHalf, 0x3c00) == 1);
+    CHECK(loaded(kHalf, 0xc000) == -2);
+    CHECK(loaded(kHalf, 0x7bff) == 65504);
+    CHECK(loaded(kHalf, 0x0001) == std::ldexp(1, -24));
+    CHECK(loaded(kHalf, 0x0400) == std::ldexp(1, -14));
+    CHECK(std::isinf(loaded(kHalf, 0x7c00)));
+    CHECK(std::signbit(loaded(kHalf, 0x8000)));
 }
 
 TEST_CASE("Halves between two neighbours go to the nearest, or the even one", "[element]") {
-    for (const auto &type : {kF16, kBf16}) {
+    for (const auto &type : {kHalf, kBf16}) {
         int wrong = 0;
-        const int infinity = type == kF16 ? 0x7c00 : 0x7f80;
+        const int infinity = type == kHalf ? 0x7c00 : 0x7f80;
         for (int bits = 0; bits + 1 < infinity; bits++) {
             const double low = loaded(type, uint16_t(bits)), high = loaded(type, uint16_t(bits + 1));
             const double middle = (low + high) / 2, nudge = (high - low) / 64;
@@ -83,13 +83,13 @@ TEST_CASE("Halves between two neighbours go to the nearest, or the even one", "[
         }
         CHECK(wrong == 0);
     }
-    CHECK(stored(kF16, 65519.9) == 0x7bff);
-    CHECK(stored(kF16, 65520) == 0x7c00);  // half way to 65536, which is no more
-    CHECK(stored(kF16, -1e300) == 0xfc00);
-    CHECK(stored(kF16, std::ldexp(1, -25)) == 0);
-    CHECK(stored(kF16, std::numeric_limits<double>::denorm_min()) == 0);
-    CHECK(stored(kF16, -0.0) == 0x8000);
-    CHECK(std::isnan(loaded(kF16, stored(kF16, NAN))));
+    CHECK(stored(kHalf, 65519.9) == 0x7bff);
+    CHECK(stored(kHalf, 65520) == 0x7c00);  // half way to 65536, which is no more
+    CHECK(stored(kHalf, -1e300) == 0xfc00);
+    CHECK(stored(kHalf, std::ldexp(1, -25)) == 0);
+    CHECK(stored(kHalf, std::numeric_limits<double>::denorm_min()) == 0);
+    CHECK(stored(kHalf, -0.0) == 0x8000);
+    CHECK(std::isnan(loaded(kHalf, stored(kHalf, NAN))));
 }
 
 TEST_CASE("Integers saturate and are cut towards zero", "[element]") {
@@ -107,9 +107,9 @@ TEST_CASE("Integers saturate and are cut towards zero", "[element]") {
 }
 
 TEST_CASE("Wide floats and their names", "[element]") {
-    CHECK(stored_as<float>(kF32, 0.1) == 0.1f);
+    CHECK(stored_as<float>(kFloat, 0.1) == 0.1f);
     CHECK(stored_as<double>(kF64, 0.1) == 0.1);
-    CHECK(halyard::type_name(kF32) == "f32");
+    CHECK(halyard::type_name(kFloat) == "f32");
     CHECK(halyard::type_name(kBf16) == "bf16");
     CHECK(halyard::type_name(halide_type_t(halide_type_uint, 8)) == "u8");
     double value = 0;

@@ -8,7 +8,7 @@
 
 namespace {
 
-const std::string kNoDriver = "HALYARD_CUDA_DRIVER=/there/is/none.so";
+const std::string kDriverOfNobody = "HALYARD_CUDA_DRIVER=/there/is/none.so";
 
 enum class Kernels { kOfAnySize, kOne, kOneForOtherSizes };
 
@@ -43,7 +43,7 @@ TEST_CASE("explain for CUDA takes one's own generator", "[device]") {
     const Folder folder;
     const std::string file = written(folder, "rows.lua", Kernels::kOfAnySize);
     const ProcessResult r =
-        run(own("explain", {"--schedule", file, "--target", "cuda-sm_90a", "--shape", "y=4096x512", "--predict", "--json"}), {kNoDriver});
+        run(own("explain", {"--schedule", file, "--target", "cuda-sm_90a", "--shape", "y=4096x512", "--predict", "--json"}), {kDriverOfNobody});
     INFO(r.err);
     REQUIRE(r.exit_code == 0);
     const auto j = halyard::parse_json(r.out);
@@ -55,15 +55,15 @@ TEST_CASE("explain for CUDA takes one's own generator", "[device]") {
     CHECK(s.at("predicted_seconds") >= s.at("floor_seconds"));
     CHECK(s.at("version").at("number") > 1);
 
-    const ProcessResult estimated = run(own("explain", {"--schedule", file, "--target", "cuda-sm_90a", "--predict"}), {kNoDriver});
+    const ProcessResult estimated = run(own("explain", {"--schedule", file, "--target", "cuda-sm_90a", "--predict"}), {kDriverOfNobody});
     INFO(estimated.err);
     CHECK(estimated.exit_code == 0);
     CHECK(contains(estimated.out, "cap=30,x=1024x128,y=1024x128"));
 
-    const ProcessResult none = run(own("explain", {"--target", "cuda-sm_90a"}), {kNoDriver});
+    const ProcessResult none = run(own("explain", {"--target", "cuda-sm_90a"}), {kDriverOfNobody});
     CHECK(none.exit_code == 2);
     CHECK(contains(none.err, "name a Lua file with --schedule"));
-    const ProcessResult wrong_size = run(own("explain", {"--schedule", file, "--target", "cuda-sm_90a", "--shape", "z=4x4"}), {kNoDriver});
+    const ProcessResult wrong_size = run(own("explain", {"--schedule", file, "--target", "cuda-sm_90a", "--shape", "z=4x4"}), {kDriverOfNobody});
     CHECK(wrong_size.exit_code == 2);
     CHECK(contains(wrong_size.err, "there is no argument \"z\""));
 }
@@ -74,7 +74,7 @@ TEST_CASE("explore --compare for CUDA takes one's own generator", "[device]") {
     const auto compare = [&](const std::string &target, const std::string &other) {
         return run(
             own("explore", {"--compare", file, "--compare", other, "--target", target, "--shape", "y=200x96", "--db", folder / "db"}),
-            {target == "cuda-emulator" ? "HALYARD_CUDA_DRIVER=" HALYARD_EMULATED_DRIVER : kNoDriver});
+            {target == "cuda-emulator" ? "HALYARD_CUDA_DRIVER=" HALYARD_EMULATED_DRIVER : kDriverOfNobody});
     };
     for (const char *target : {"cuda-sm_90a", "cuda-emulator"}) {
         const ProcessResult r = compare(target, file);

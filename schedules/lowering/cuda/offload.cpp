@@ -48,7 +48,7 @@ char kind_of(const LaunchArgument &a) {
     }
 }
 
-Expr handle(const std::string &name) {
+Expr handle_of(const std::string &name) {
     return Variable::make(type_of<halide_buffer_t *>(), name);
 }
 
@@ -63,7 +63,7 @@ Expr of_arguments(const Expr &condition) {
                 const size_t at = op->name.rfind(infix);
                 if (op->param.defined() && op->param.is_buffer() && at != std::string::npos) {
                     const int d = std::stoi(op->name.substr(at + infix.size()));
-                    return Call::make(Int(32), std::string("_halide_buffer_get_") + field, {handle(op->name.substr(0, at) + ".buffer"), d},
+                    return Call::make(Int(32), std::string("_halide_buffer_get_") + field, {handle_of(op->name.substr(0, at) + ".buffer"), d},
                                       Call::Extern);
                 }
             }
@@ -453,14 +453,14 @@ private:
                 options_.fail(kernel.name, "takes a vector that the host computes; do not vectorize a loop around its blocks");
             }
             kinds += kind_of(a);
-            values.push_back(a.is_buffer          ? handle(a.name + ".buffer")
+            values.push_back(a.is_buffer          ? handle_of(a.name + ".buffer")
                              : a.tensor.defined() ? a.tensor
                              : a.value.defined()  ? a.value
                                                   : Expr(Variable::make(a.type, a.name)));
         }
         const Expr nowhere = reinterpret(Handle(), make_zero(UInt(64)));
         const Expr arguments = values.empty() ? nowhere : Call::make(Handle(), Call::make_struct, values, Call::Intrinsic);
-        std::vector<Expr> args = {user_context(), handle(image_name(programs_.size() - 1) + ".buffer"), StringImm::make(kernel.name)};
+        std::vector<Expr> args = {user_context(), handle_of(image_name(programs_.size() - 1) + ".buffer"), StringImm::make(kernel.name)};
         for (const auto &extents : {kernel.blocks, kernel.threads}) {
             for (const Expr &e : extents) {
                 args.push_back(number_of_launch(e, all_lets_));

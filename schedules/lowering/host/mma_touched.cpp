@@ -4,6 +4,7 @@
 
 #include "lowering/definitions.h"
 #include "lowering/depends_on_data.h"
+#include "lowering/host/cache_line.h"
 #include "lowering/host/vector_operations.h"
 
 namespace halyard {
@@ -15,7 +16,7 @@ namespace {
 
 // Behind so many operations for each line that is stored, a miss of it is hidden, and a prefetch only keeps the operands of the
 // product from coming. GELU has as many; behind a bias alone, prefetches pay.
-constexpr int kHidesAMiss = 48, kLine = 64;
+constexpr int kHidesAMiss = 48;
 
 // What the first loop of a statement writes and reads, of buffers that are the caller's and move with it.
 class FindTouched : public VisitDefinitions {
@@ -45,7 +46,7 @@ private:
             op->body.accept(this);
             row_.clear();
             done_ = true;
-            if (VectorOperations::of(op->body) * kLine > kHidesAMiss * stored_bytes_) {
+            if (VectorOperations::of(op->body) * kCacheLine > kHidesAMiss * stored_bytes_) {
                 touched.written = {};
             }
         } else if (!row_.empty()) {

@@ -6,6 +6,7 @@
 #include "lowering/definitions.h"
 #include "lowering/depends_on_data.h"
 #include "lowering/extern_call.h"
+#include "lowering/host/cache_line.h"
 #include "lowering/host/finish_ir.h"
 
 namespace halyard {
@@ -14,8 +15,6 @@ using namespace Halide;
 using namespace Halide::Internal;
 
 namespace {
-
-constexpr int kLine = 64;  // bytes
 
 // The index of the first lane.
 Expr first_lane(const Expr &index) {
@@ -132,7 +131,7 @@ private:
         const SpreadPrefetch &p = *s.prefetch;
         const Expr bytes = cast<int64_t>(s.first + begin) * p.type.bytes();
         std::vector<Stmt> all;
-        for (int64_t line = 0; line < int64_t(count) * p.type.bytes(); line += kLine) {
+        for (int64_t line = 0; line < int64_t(count) * p.type.bytes(); line += kCacheLine) {
             all.push_back(call_of(p.for_write ? kPrefetchWrite : kPrefetchRead,
                                   {Variable::make(Handle(), p.buffer), bytes + make_const(Int(64), line)}));
         }

@@ -5,6 +5,7 @@
 
 #include "lowering/definitions.h"
 #include "lowering/depends_on_data.h"
+#include "lowering/host/cache_line.h"
 #include "lowering/host/finish_ir.h"
 
 namespace halyard {
@@ -14,7 +15,7 @@ using namespace Halide::Internal;
 
 namespace {
 
-constexpr int kLine = 64, kMostLines = 16;
+constexpr int kMostLines = 16;
 constexpr int kVector = 16;  // bytes; what is smaller is broadcast
 
 // The elements from the first to the last lane of an index: where they begin, and how many.
@@ -98,7 +99,7 @@ private:
         std::vector<Stmt> all;
         int next = reads.ranges.front().first * size;  // bytes before it are asked for
         for (const auto &[begin, end] : reads.ranges) {
-            for (next = std::max(next, begin * size); next < end * size && all.size() < kMostLines; next += kLine) {
+            for (next = std::max(next, begin * size); next < end * size && all.size() < kMostLines; next += kCacheLine) {
                 const Expr at = cast<int64_t>(reads.first) * size + Expr(int64_t(next + ahead));
                 all.push_back(
                     Evaluate::make(Call::make(Int(32), kPrefetchRead, {Variable::make(Handle(), buffer.name()), at}, Call::Extern)));

@@ -3,8 +3,9 @@
 #include <map>
 #include <set>
 
-#include "lowering/host/buffer_bytes.h"
 #include "lowering/extern_call.h"
+#include "lowering/host/buffer_bytes.h"
+#include "lowering/host/cache_line.h"
 #include "lowering/host/finish_ir.h"
 
 namespace halyard {
@@ -125,9 +126,9 @@ public:
 private:
     // Where short rows are no whole lines, plain stores and streamed ones meet in a line, which takes many times as long.
     static Expr has_long_rows(const std::string &buffer, const Type &type) {
-        constexpr int kLine = 64, kLong = 16384;  // bytes
+        constexpr int kLong = 16384;  // bytes
         const Expr row = buffer_bytes(buffer, type.bytes(), 1);
-        return row % kLine == 0 || row >= kLong;
+        return row % kCacheLine == 0 || row >= kLong;
     }
 
     std::vector<Streamed> streamed_;

@@ -18,10 +18,10 @@ const char *const kMaxOrNan = "max_or_nan";
 using namespace Halide;
 using namespace Halide::Internal;
 
-namespace {
-
 // Of C++, tightest first; an operand binds at least as tightly as its operator.
 enum Precedence { kPrimary, kUnary, kMultiply, kAdd, kShift, kCompare, kEqual, kBitAnd, kBitXor, kBitOr, kAnd, kOr, kConditional };
+
+namespace {
 
 // Halide's names of functions of f32, and CUDA's.
 const std::map<std::string, const char *> kMath = {

@@ -17,7 +17,7 @@ const char *const kCopyAsync = "halyard_copy_async", *const kCopyCommit = "halya
 namespace {
 
 using Fail = std::function<void(const std::string &, const std::string &)>;
-using Names = std::set<std::string>;
+using BufferNames = std::set<std::string>;
 
 Stmt call(const char *name, const std::vector<Expr> &args) {
     return Evaluate::make(Call::make(Int(32), name, args, Call::Intrinsic));
@@ -94,10 +94,10 @@ class CopyAsync : public IRMutator {
         return call(kCopyAsync, {place, Expr(load), condition});
     }
 
-    const Names &inputs;
+    const BufferNames &inputs;
 
 public:
-    explicit CopyAsync(const Names &inputs) : inputs(inputs) {}
+    explicit CopyAsync(const BufferNames &inputs) : inputs(inputs) {}
     bool copies = true;  // is nothing but a copy
     bool can = true;     // of what cp.async takes
 };
@@ -130,13 +130,13 @@ class FindStages : public IRVisitor {
 
     void visit(const For *) override {}
 
-    const Names &inputs;
+    const BufferNames &inputs;
     const Fetched &fetched;
     const Fail &fail;
 
 public:
-    FindStages(const Names &inputs, const Fetched &fetched, const Fail &fail) : inputs(inputs), fetched(fetched), fail(fail) {}
-    Names names;
+    FindStages(const BufferNames &inputs, const Fetched &fetched, const Fail &fail) : inputs(inputs), fetched(fetched), fail(fail) {}
+    BufferNames names;
     int ahead = 0;
 };
 
@@ -185,10 +185,10 @@ class OnlyCopies : public IRMutator {
         return nothing();
     }
 
-    const Names &names, &inputs;
+    const BufferNames &names, &inputs;
 
 public:
-    OnlyCopies(const Names &names, const Names &inputs) : names(names), inputs(inputs) {}
+    OnlyCopies(const BufferNames &names, const BufferNames &inputs) : names(names), inputs(inputs) {}
 };
 
 // The arrays that are read to know what is copied, and where to.
@@ -210,7 +210,7 @@ class FindReads : public IRVisitor {
     }
 
 public:
-    Names names;
+    BufferNames names;
 };
 
 // A turn without the stages that fetch, and without the barrier behind each.
@@ -245,11 +245,11 @@ class WithoutCopies : public IRMutator {
         return op;
     }
 
-    const Names &names;
+    const BufferNames &names;
     bool ends_with_stage = false;
 
 public:
-    explicit WithoutCopies(const Names &names) : names(names) {}
+    explicit WithoutCopies(const BufferNames &names) : names(names) {}
 };
 
 // What a turn reads of shared memory that it also stores.
@@ -271,10 +271,10 @@ class FindExchange : public IRVisitor {
         IRVisitor::visit(op);
     }
 
-    Names own, read, stored;
+    BufferNames own, read, stored;
 
 public:
-    bool any(const Names &registers) const {
+    bool any(const BufferNames &registers) const {
         for (const auto &name : stored) {
             if (read.count(name) && !own.count(name) && !registers.count(name)) {
                 return true;
@@ -342,7 +342,7 @@ class FetchAhead : public IRMutator {
         return stages;
     }
 
-    Stmt copies_of(const Stmt &turn, const Names &names) const {
+    Stmt copies_of(const Stmt &turn, const BufferNames &names) const {
         const Stmt copies = OnlyCopies(names, inputs).mutate(turn);
         FindReads reads;
         copies.accept(&reads);
@@ -354,18 +354,18 @@ class FetchAhead : public IRMutator {
         return copies;
     }
 
-    Stmt at_once(const Stmt &turn, const Names &names) const {
+    Stmt at_once(const Stmt &turn, const BufferNames &names) const {
         return Block::make(
             {copies_of(turn, names), call(kCopyCommit, {}), call(kCopyWait, {0}), barrier(), WithoutCopies(names).mutate(turn)});
     }
 
-    const Names &inputs;
+    const BufferNames &inputs;
     const Fetched &fetched;
     const Fail &fail;
-    Names registers;
+    BufferNames registers;
 
 public:
-    FetchAhead(const Names &inputs, const Fetched &fetched, const Fail &fail) : inputs(inputs), fetched(fetched), fail(fail) {}
+    FetchAhead(const BufferNames &inputs, const Fetched &fetched, const Fail &fail) : inputs(inputs), fetched(fetched), fail(fail) {}
 
     // What is fetched once in a block: behind the coordinates and the arrays.
     Stmt once(const Stmt &s) const {
@@ -393,7 +393,7 @@ void fetch_ahead(Kernel &kernel, const Fetched &fetched, const Fail &fail) {
     if (fetched.empty()) {
         return;
     }
-    Names inputs;
+    BufferNames inputs;
     for (const auto &a : kernel.arguments) {
         if (a.is_buffer && !a.is_written) {
             inputs.insert(a.name);

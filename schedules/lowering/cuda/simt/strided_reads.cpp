@@ -18,11 +18,11 @@ bool is_buffer(const std::string &name) {
     return name.size() > n && name.compare(name.size() - n, n, kEnd) == 0;
 }
 
-std::string array_of(const std::string &buffer) {
+std::string array_of_buffer(const std::string &buffer) {
     return buffer.substr(0, buffer.size() - (sizeof(kEnd) - 1));
 }
 
-class FindLoads : public IRVisitor {
+class FindStridedLoads : public IRVisitor {
     using IRVisitor::visit;
 
     void visit(const Load *op) override {
@@ -42,7 +42,7 @@ class FindLoads : public IRVisitor {
             for (const auto &a : op->args) {
                 const auto *v = a.as<Variable>();
                 if (v && is_buffer(v->name)) {
-                    apart[array_of(v->name)] = 1;
+                    apart[array_of_buffer(v->name)] = 1;
                 }
             }
         }
@@ -61,7 +61,7 @@ class FindLoads : public IRVisitor {
     }
     void visit(const LetStmt *op) override {
         if (is_buffer(op->name)) {  // those of the caller are not defined here
-            allocated.insert(array_of(op->name));
+            allocated.insert(array_of_buffer(op->name));
         }
         define(op);
     }
@@ -79,7 +79,7 @@ public:
 }  // namespace
 
 std::map<std::string, int> find_strided_reads(const Stmt &s) {
-    FindLoads find;
+    FindStridedLoads find;
     s.accept(&find);
     std::map<std::string, int> result;
     for (const auto &[name, apart] : find.apart) {

@@ -18,7 +18,7 @@ using namespace Halide::Internal;
 
 namespace {
 
-constexpr int kSumsOfThread = 192;
+constexpr int kSumsOfFusedThread = 192;
 
 // How a tile is divided: blocks take `rows` of it, warps `fragments` of 16 rows each.
 struct Layout {
@@ -89,7 +89,7 @@ private:
                 layout_.rows = few ? kRowsOfFragment : fragments * warps * kRowsOfFragment;
                 layout_.fragments = fragments;
                 layout_.warps = warps;
-                if (fragments * sums > kSumsOfThread || parts_.rows % layout_.rows != 0) {
+                if (fragments * sums > kSumsOfFusedThread || parts_.rows % layout_.rows != 0) {
                     continue;
                 }
                 // Beside sums, fragments of both operands, statistics of rows, and addresses.

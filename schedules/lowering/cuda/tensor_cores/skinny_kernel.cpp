@@ -21,10 +21,10 @@ namespace {
 
 constexpr int kDepthOfSlice = 32;  // bytes
 constexpr int kMaxLines = 4;       // of 128 bytes, in a step of a row
-constexpr int kSumsOfThread = 128;
+constexpr int kSumsOfSkinnyThread = 128;
 
 // Who fetches tiles: TMA, the threads by cp.async, or the threads element by element.
-enum class Form { kEngine, kCopies, kElements };
+enum class FetchedBy { kEngine, kCopies, kElements };
 
 // What an epilogue reads beside the sums: for each load an array of registers, by the element of the thread.
 class TakeLoads : public IRMutator {
@@ -55,7 +55,7 @@ public:
 class SkinnyKernel : public TileText {
 public:
     SkinnyKernel(const TileProgram &program, const PrintOptions &print, bool hopper, const DependentLaunch &together)
-        : TileText(program, print), form_(hopper ? Form::kEngine : Form::kCopies), together_(together) {
+        : TileText(program, print), form_(hopper ? FetchedBy::kEngine : FetchedBy::kCopies), together_(together) {
         if (!program_.rows.empty()) {
             program_.asked.fail("has tiles of " + number(tile().rows) + " rows, whose sums are not reduced by rows; take 64 rows or more");
         }
@@ -78,13 +78,13 @@ public:
         TileKernel result;
         result.usable = const_true();
         for (const auto &o : program_.operands()) {
-            const Expr known = form_ == Form::kEngine ? const_true() : begins_at_chunks(o);
+            const Expr known = form_ == FetchedBy::kEngine ? const_true() : begins_at_chunks(o);
             result.usable = result.usable && is_tensor(o.buffer, o.type, o.rank()) && known;
         }
         result.whole = with_arguments(form_);
-        result.by_elements = with_arguments(Form::kElements);
+        result.by_elements = with_arguments(FetchedBy::kElements);
         result.by_elements.name += "_elements";
-        result.text = "\n" + text(result.whole, form_) + "\n" + text(result.by_elements, Form::kElements);
+        result.text = "\n" + text(result.whole, form_) + "\n" + text(result.by_elements, FetchedBy::kElements);
         return result;
     }
 
@@ -106,9 +106,9 @@ private:
         if (rows % kRowsOfFragment != 0) {
             product.fail("has tiles of " + number(rows) + " rows; take 16, 32, 64, 128 or 192");
         }
-        if (columns % 16 != 0 || sums_of_warp() * products() > kSumsOfThread) {
+        if (columns % 16 != 0 || sums_of_warp() * products() > kSumsOfSkinnyThread) {
             product.fail("has tiles of " + number(columns) + " columns; with " + number(rows) + " rows take a multiple of 16, up to " +
-                         number(kSumsOfThread * kWarp / rows / products()));
+                         number(kSumsOfSkinnyThread * kWarp / rows / products()));
         }
         const int line = elements_of_line(tile().a.type), depth = tile().depth;
         if (depth != line && depth != 2 * line && depth != kMaxLines * line) {
@@ -162,10 +162,10 @@ private:
 
     // ---- Arguments and the launch ----
 
-    Kernel with_arguments(Form form) const {
+    Kernel with_arguments(FetchedBy form) const {
         Kernel k;
-        k.name = program_.base.name + (form_ == Form::kEngine ? "" : "_mma");
-        k.threads = {threads() + (form == Form::kEngine ? kWarp : 0), 1, 1};
+        k.name = program_.base.name + (form_ == FetchedBy::kEngine ? "" : "_mma");
+        k.threads = {threads() + (form == FetchedBy::kEngine ? kWarp : 0), 1, 1};
         k.blocks = {program_.base.blocks[1], program_.base.blocks[0], program_.base.blocks[2]};
         k.shared_bytes = shared_bytes(form);
         k.blocks_per_multiprocessor = ", " + number(blocks());
@@ -174,7 +174,7 @@ private:
             all.push_back(p.index);
         }
         for (const auto &o : program_.operands()) {
-            for (int d = 0; d < o.rank() && form != Form::kEngine; d++) {
+            for (int d = 0; d < o.rank() && form != FetchedBy::kEngine; d++) {
                 all.push_back(extent_of(o, d));
                 if (d > 0) {
                     all.push_back(field(o.buffer, "stride", d));
@@ -186,12 +186,12 @@ private:
         const std::set<std::string> by_threads = loaded_by(used());
         for (const auto &a : program_.base.arguments) {
             const bool operand = std::any_of(operands.begin(), operands.end(), [&](const Operand &o) { return o.buffer == a.name; });
-            if (a.is_buffer && (by_threads.count(a.name) || !(operand && form == Form::kEngine))) {
+            if (a.is_buffer && (by_threads.count(a.name) || !(operand && form == FetchedBy::kEngine))) {
                 k.arguments.push_back(a);
             }
         }
         for (const auto &o : operands) {
-            if (form == Form::kEngine) {
+            if (form == FetchedBy::kEngine) {
                 auto box = o.box;
                 box[0] = across(o) ? line_of_b() / o.type.bytes() : elements_of_line(o.type);
                 k.arguments.push_back({o.buffer + ".map", false, false, Handle(),
@@ -212,8 +212,8 @@ private:
 
     // ---- Shared memory: stages of a, stages of b, barriers; the warps' sums in place of stages ----
 
-    int stages(Form form) const {
-        return form == Form::kElements ? 1 : stages_;
+    int stages(FetchedBy form) const {
+        return form == FetchedBy::kElements ? 1 : stages_;
     }
     int elements_a() const {
         return tile().rows * tile().depth;
@@ -221,23 +221,23 @@ private:
     int elements_b() const {  // of one product
         return tile().columns * tile().depth;
     }
-    int offset_b(Form form) const {
+    int offset_b(FetchedBy form) const {
         return stages(form) * elements_a() * tile().a.type.bytes();
     }
     int sums_of_slices() const {                              // of one product
         return warps() * tile().rows * (tile().columns + 8);  // as pitch_of_slice has it
     }
-    int offset_barriers(Form form) const {
+    int offset_barriers(FetchedBy form) const {
         return std::max(offset_b(form) + stages(form) * products() * elements_b() * tile().b.type.bytes(),
                         products() * sums_of_slices() * 4);
     }
-    int shared_bytes(Form form) const {
-        return offset_barriers(form) + (form == Form::kEngine ? 2 * 8 * stages(form) : 0);
+    int shared_bytes(FetchedBy form) const {
+        return offset_barriers(form) + (form == FetchedBy::kEngine ? 2 * 8 * stages(form) : 0);
     }
 
     // ---- Text ----
 
-    std::string text(const Kernel &k, Form form) {
+    std::string text(const Kernel &k, FetchedBy form) {
         KernelPrinter out(k, print_);
         out_ = &out;
         declare_array(type_text(tile().a.type), "a_tiles", 0, stages(form) * elements_a());
@@ -249,9 +249,9 @@ private:
         out.line("const int warp = threadIdx.x / " + number(kWarp) + ";");
         declare_coordinates();
         out.line("const int steps = " + e(program_.first().extent) + ";");
-        if (form == Form::kEngine) {
+        if (form == FetchedBy::kEngine) {
             fetch_and_multiply();
-        } else if (form == Form::kCopies) {
+        } else if (form == FetchedBy::kCopies) {
             copy_and_multiply();
         } else {
             multiply_elements();
@@ -259,7 +259,7 @@ private:
         for (int i = 0; i < products(); i++) {
             out.line("give_slice<" + size() + ">(" + part(i) + ", slices" + slices_of(i) + ");");
         }
-        out.line(form == Form::kEngine ? meet() : "__syncthreads();");
+        out.line(form == FetchedBy::kEngine ? meet() : "__syncthreads();");
         for (const auto &t : program_.tiles) {
             out.declare_registers(t.accumulator, type_text(t.sum), sums());
         }
@@ -273,7 +273,7 @@ private:
         for (size_t i = 0; i < program_.after.size(); i++) {
             store_inside(program_.after[i], values_[i]);
         }
-        if (form == Form::kEngine) {
+        if (form == FetchedBy::kEngine) {
             out.close();
         }
         if (together_.beside_last) {
@@ -313,8 +313,8 @@ private:
     // nothing to have what is read once leave the L2 first.
     void fetch_and_multiply() {
         const std::string n = number(stages_);
-        declare_array("uint64_t", "full", offset_barriers(Form::kEngine), stages_);
-        declare_array("uint64_t", "empty", offset_barriers(Form::kEngine) + 8 * stages_, stages_);
+        declare_array("uint64_t", "full", offset_barriers(FetchedBy::kEngine), stages_);
+        declare_array("uint64_t", "empty", offset_barriers(FetchedBy::kEngine) + 8 * stages_, stages_);
         if (!across(tile().b)) {
             // Lines of columns lie as far apart as the depth is long, so that blocks that went along it together would meet at few
             // channels of the memory: each begins elsewhere. Where columns are neighbours in memory, that would be slower.
@@ -464,7 +464,7 @@ private:
     void copy_step(const std::string &i, const std::string &stage) {
         out_->open("if (" + i + " < steps) {");
         declare_step(i);
-        copy_tiles(Form::kCopies, stage);
+        copy_tiles(FetchedBy::kCopies, stage);
         out_->close();
         out_->line("copy_async_commit();");
     }
@@ -473,14 +473,14 @@ private:
         declare_parts();
         out_->open("for (int i = 0; i < steps; i++) {");
         declare_step("i");
-        copy_tiles(Form::kElements, "0");
+        copy_tiles(FetchedBy::kElements, "0");
         out_->line("__syncthreads();");
         multiply("0");
         out_->line("__syncthreads();");
         out_->close();
     }
 
-    void copy_tiles(Form form, const std::string &stage) {
+    void copy_tiles(FetchedBy form, const std::string &stage) {
         copy_tile(form, tile().a, "a_tiles + " + stage + " * " + number(elements_a()), tile().rows);
         for (int i = 0; i < products(); i++) {
             copy_tile(form, program_.tiles[size_t(i)].b, "b_tiles + " + b_tile(stage, i), tile().columns);
@@ -488,10 +488,10 @@ private:
     }
 
     // Puts elements where TMA would have, or chunks of 16 bytes; what lies outside is 0.
-    void copy_tile(Form form, const Operand &o, const std::string &array, int others) {
+    void copy_tile(FetchedBy form, const Operand &o, const std::string &array, int others) {
         const int line = across(o) ? line_of_b() / o.type.bytes() : elements_of_line(o.type), chunk = elements_of_chunk(o);
         const int along = across(o) ? others : tile().depth;  // neighbours of the tile
-        const int unit = form == Form::kElements ? 1 : chunk;
+        const int unit = form == FetchedBy::kElements ? 1 : chunk;
         const std::string in_row = "n % " + number(along / unit) + (unit == 1 ? "" : " * " + number(unit));
         const std::string x = out_->name(o.buffer);
         out_->open("for (int n = threadIdx.x; n < " + number(others * tile().depth / unit) + "; n += " + number(threads()) + ") {");
@@ -515,7 +515,7 @@ private:
         }
         const std::string to = array + " + ((block * " + number((across(o) ? tile().depth : others) * line / chunk) + " + swizzled_chunk<" +
                                number(line * o.type.bytes()) + ">(line, in_line / " + number(chunk) + ")) * " + number(chunk);
-        if (form == Form::kElements) {
+        if (form == FetchedBy::kElements) {
             out_->line("(" + to + " + in_line % " + number(chunk) + "))[0] = " + inside + " ? " + x + "[" + at +
                        "] : " + type_text(o.type) + "(0.0f);");
         } else {
@@ -531,7 +531,7 @@ private:
         declare_place(pair + " / " + across, pair + " % " + across + " * 2");
     }
 
-    const Form form_;  // of the kernel that is called where the operands are tensors
+    const FetchedBy form_;  // of the kernel that is called where the operands are tensors
     const DependentLaunch together_;
     int stages_ = 0;
     std::vector<Expr> values_;  // of the nests after the product, with loads from early_

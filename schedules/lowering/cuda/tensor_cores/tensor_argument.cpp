@@ -8,7 +8,6 @@ using namespace Halide::Internal;
 namespace {
 
 constexpr int kAlignment = 16;  // bytes
-constexpr int kMaxRank = 5;
 
 Expr handle(const std::string &buffer) {
     return Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer");

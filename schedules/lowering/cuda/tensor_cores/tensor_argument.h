@@ -12,6 +12,9 @@
 
 namespace halyard {
 
+/** Dimensions that TMA takes, at most. */
+constexpr int kMaxRank = 5;
+
 /** A field of a buffer as the host has it, at a launch: `getter` is such as Call::buffer_get_extent. */
 Halide::Expr field_on_host(const std::string &buffer, const char *getter, int dimension);
 

@@ -165,7 +165,7 @@ private:
 };
 
 // Loads of device memory only where the tile is inside: at its end there is nothing.
-class PredicateLoads : public IRMutator {
+class PredicateTileLoads : public IRMutator {
     using IRMutator::visit;
 
     Expr visit(const Load *op) override {
@@ -191,7 +191,7 @@ class PredicateLoads : public IRMutator {
     const std::set<std::string> &accumulators;
 
 public:
-    PredicateLoads(const Pair &pair, const std::set<std::string> &accumulators) : pair(pair), accumulators(accumulators) {}
+    PredicateTileLoads(const Pair &pair, const std::set<std::string> &accumulators) : pair(pair), accumulators(accumulators) {}
 };
 
 }  // namespace
@@ -225,7 +225,7 @@ Pair read_pair(const Stmt &nest, const std::vector<TileOfProduct> &tiles, const 
 }
 
 Expr loaded_inside(const Pair &pair, const std::set<std::string> &accumulators) {
-    return PredicateLoads(pair, accumulators).mutate(pair.value);
+    return PredicateTileLoads(pair, accumulators).mutate(pair.value);
 }
 
 }  // namespace halyard

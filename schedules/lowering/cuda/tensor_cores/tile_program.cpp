@@ -15,7 +15,6 @@ using namespace Halide::Internal;
 
 namespace {
 
-constexpr int kMaxRank = 5;  // of what TMA takes
 
 int rank_of_operand(const ProductPart &product, const std::string &buffer) {
     FreeVariables free;

@@ -11,7 +11,7 @@ using namespace Halide::Internal;
 
 namespace {
 
-Expr variable(const std::string &name) {
+Expr int_variable(const std::string &name) {
     return Variable::make(Int(32), name);
 }
 
@@ -45,7 +45,7 @@ public:
             fail("stands in one kernel with numbers of rows that change only in some blocks, and are no reduction");
         }
         nest_.row_extent = loops[0]->extent;
-        places_[loops[0]->name] = variable(kChainRow);
+        places_[loops[0]->name] = int_variable(kChainRow);
         if (loops.size() == 2) {
             take_columns(*loops[1], s);
             nest_.columns = tiles_.front().columns;
@@ -65,9 +65,9 @@ private:
     // as all but the label's column where its logit is summed up. Then a condition says which count, by two numbers of the row.
     void take_columns(const For &loop, const Stmt &body) {
         const TileOfProduct &tile = tiles_.front();
-        const Expr row = variable(kChainRow), extent = simplify(substitute(places_, substitute_in_all_lets(loop.extent)));
+        const Expr row = int_variable(kChainRow), extent = simplify(substitute(places_, substitute_in_all_lets(loop.extent)));
         if (is_const(extent, tile.columns)) {
-            places_[loop.name] = variable(kChainColumn);
+            places_[loop.name] = int_variable(kChainColumn);
             return;
         }
         Expr first;
@@ -87,12 +87,12 @@ private:
         } find(tiles_);
         body.accept(&find);
         if (find.at.defined()) {
-            first = simplify(substitute(places_, substitute_in_all_lets(find.at)) - row * tile.columns - variable(loop.name));
+            first = simplify(substitute(places_, substitute_in_all_lets(find.at)) - row * tile.columns - int_variable(loop.name));
         }
         if (!first.defined() || expr_uses_var(first, loop.name)) {
             fail("stands in one kernel with a reduction over other columns than those of its tile");
         }
-        places_[loop.name] = variable(kChainColumn) - first;
+        places_[loop.name] = int_variable(kChainColumn) - first;
         first_ = first;
         end_ = simplify(first + extent);
         at_column_ = substitute(places_, substitute_in_all_lets(find.at));
@@ -130,10 +130,10 @@ private:
         ends_.row_extent = nest_.row_extent;
         const auto number = [&](const std::string &of_row, const Expr &value) {
             ends_.assignments.push_back({of_row, value, Expr()});
-            return Load::make(Int(32), of_row, variable(kChainHeldRow), Buffer<>(), Parameter(), const_true(), ModulusRemainder());
+            return Load::make(Int(32), of_row, int_variable(kChainHeldRow), Buffer<>(), Parameter(), const_true(), ModulusRemainder());
         };
         const Expr first = number(name + ".first", first_), end = number(name + ".end", end_);
-        return variable(kChainColumn) >= first && variable(kChainColumn) < end;
+        return int_variable(kChainColumn) >= first && int_variable(kChainColumn) < end;
     }
 
     static bool is_row(const Expr &index) {
@@ -174,7 +174,7 @@ private:
                 if (!sum && !reader.numbers_.count(op->name)) {
                     return IRMutator::visit(op);
                 }
-                const Expr place = variable(kChainRow) * tiles.front().columns + variable(kChainColumn);
+                const Expr place = int_variable(kChainRow) * tiles.front().columns + int_variable(kChainColumn);
                 const auto is_place = [&] {
                     return (reader.at_column_.defined() && equal(op->index, reader.at_column_)) ||
                            is_const_zero(simplify(op->index - place));
@@ -182,7 +182,7 @@ private:
                 if (sum ? !is_place() : !is_row(op->index)) {
                     reader.fail("stands in one kernel with something that reads " + op->name + " elsewhere than in its own row and column");
                 }
-                return Load::make(op->type, op->name, variable(sum ? kChainElement : kChainHeldRow), Buffer<>(), Parameter(), const_true(),
+                return Load::make(op->type, op->name, int_variable(sum ? kChainElement : kChainHeldRow), Buffer<>(), Parameter(), const_true(),
                                   ModulusRemainder());
             }
 

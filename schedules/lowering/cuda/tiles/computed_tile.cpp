@@ -16,7 +16,7 @@ using namespace Halide::Internal;
 
 namespace {
 
-const char *const kChunk = "operand_chunk";
+const char *const kOperandChunk = "operand_chunk";
 
 // Loads of sources, in their slots. Vectors in which lanes share elements that are neighbours, as of two numbers in a byte, are one vector
 // of these, whose elements are picked.
@@ -141,7 +141,7 @@ public:
         same_chunk_ = threads_ % chunks_ == 0;
         out_.open("{");
         if (same_chunk_) {
-            out_.line("const int " + out_.name(kChunk) + " = thread % " + number(chunks_) + ";");
+            out_.line("const int " + out_.name(kOperandChunk) + " = thread % " + number(chunks_) + ";");
         }
         print_steps(tile_, out_, [&](bool last_step) { all(last_step); });
         out_.close();
@@ -171,7 +171,7 @@ private:
         for (int n = 0; n < count; n++) {
             const std::string at = n == 0 ? "i" : "(i + " + number(n * threads_) + ")";
             const std::string line = kOperandLine + std::string(n ? "." + number(n) : ""),
-                              chunk = kChunk + std::string(!same_chunk_ && n ? "." + number(n) : "");
+                              chunk = kOperandChunk + std::string(!same_chunk_ && n ? "." + number(n) : "");
             out_.line("const int " + out_.name(line) + " = " + at + " / " + number(chunks_) +
                       (same_chunk_ ? "" : ", " + out_.name(chunk) + " = " + at + " % " + number(chunks_)) + ";");
             const Expr l = Variable::make(Int(32), line), c = Variable::make(Int(32), chunk);

@@ -9,7 +9,7 @@ using namespace Halide::Internal;
 
 namespace {
 
-struct Pass {
+struct ProgramPass {
     const char *name;
     void (*run)(BlockProgram &);
     const char *why;  // it stands here
@@ -17,7 +17,7 @@ struct Pass {
 
 const char *const kFormed = "form_tiles";
 
-const Pass kPasses[] = {
+const ProgramPass kProgramPasses[] = {
     {"add_to_accumulators", add_to_accumulators, "first: sums that go away need no zeros"},
     {"begin_with_products", begin_with_products, "before rows are loaded: a zero in between would keep these from the product"},
     {"swap_sides", swap_sides, "before rows are loaded, which are columns until then"},
@@ -114,7 +114,7 @@ BlockProgram make_block_program(const Kernel &kernel, const std::vector<TensorCo
     };
     BlockProgram program;
     timed(kFormed, &program, [&] { program = form_block_program(kernel, products, host, strides); });
-    for (const Pass &p : kPasses) {
+    for (const ProgramPass &p : kProgramPasses) {
         timed(p.name, &program, [&] { p.run(program); });
     }
     return program;

@@ -20,7 +20,7 @@ constexpr int kMostRegisters = 32;
 // Turns of a group of the depth that has one number.
 constexpr int kMostTurns = 32;
 
-Expr variable(const char *name) {
+Expr variable_of(const char *name) {
     return Variable::make(Int(32), name);
 }
 
@@ -40,7 +40,7 @@ private:
 
     // At the first or second element of the pair that a thread has in a number-th eighth of the depth.
     Expr index_at(const Expr &index, int eighth, int lane) const {
-        return substitute(kOperandDepth, variable(kQuad) * 2 + (eighth * kEighth + lane), index);
+        return substitute(kOperandDepth, variable_of(kQuad) * 2 + (eighth * kEighth + lane), index);
     }
 
     // A group of the depth may be several turns, as in a[(turn * 64 + depth) / 256]: then it is so in each turn of a group.
@@ -179,12 +179,12 @@ private:
     }
 
     Expr number_of(const RowNumber &n) const {
-        Expr at = n.by_line ? variable(kOperandRow) * (tile_.depth / n.depth) : Expr(0);
+        Expr at = n.by_line ? variable_of(kOperandRow) * (tile_.depth / n.depth) : Expr(0);
         if (n.depth < tile_.depth) {
-            at = at + variable(kOperandEighth) / (n.depth / kEighth);
+            at = at + variable_of(kOperandEighth) / (n.depth / kEighth);
         }
         if (n.in_pairs) {
-            at = at * 2 + variable(kOperandLane);
+            at = at * 2 + variable_of(kOperandLane);
         }
         return Load::make(n.load.type(), n.registers, simplify(at), Buffer<>(), Parameter(), const_true(), ModulusRemainder());
     }
@@ -227,8 +227,8 @@ void declare_row_number(const RowNumber &n, KernelPrinter &out) {
 void print_row_number(const RowNumber &n, const ComputedTile &tile, const Expr &left, const std::string &first_row, KernelPrinter &out) {
     const int in_depth = tile.depth / n.depth, lanes = n.in_pairs ? 2 : 1;
     const std::string row = out.name(kOperandLine), depth = out.name(kOperandDepth), which = out.name("operand_number");
-    const Expr at = variable("operand_number");
-    const Expr d = variable(kOperandDepth) * 2 + (n.in_pairs ? variable(kOperandLane) : Expr(0));
+    const Expr at = variable_of("operand_number");
+    const Expr d = variable_of(kOperandDepth) * 2 + (n.in_pairs ? variable_of(kOperandLane) : Expr(0));
     // With another loop beside it, compilers load both kinds' elements one by one.
     const bool maybe = left.defined() && n.by_depth;
     if (maybe) {
@@ -246,7 +246,7 @@ void print_row_number(const RowNumber &n, const ComputedTile &tile, const Expr &
                      (in_depth == 1 ? "" : which + " % " + number(in_depth) + " * " + number(n.depth / 2) + " + ") +
                      "lane % 4;  // in pairs");
         }
-        const Expr value = substitute({{kOperandDepth, d}, {kOperandOther, variable(kOperandLine)}}, n.load);
+        const Expr value = substitute({{kOperandDepth, d}, {kOperandOther, variable_of(kOperandLine)}}, n.load);
         Expr loaded = n.in_pairs ? vector_of_tile(value, lanes, tile) : value;
         if (aligned) {
             const auto *load = loaded.as<Load>();
