@@ -300,7 +300,7 @@ public:
         const Expr sum = rescaled ? result(d, row, at, h, n) : acc(d, row, at, h, n);
         out(d, query, h, n) = store_as(type, sum * inv_sum(row, at, h, n));
 
-        cache.constrain(q.dim(0).extent());
+        cache.constrain(*this, "attention", q.dim(0).extent());
         out.dim(0).set_extent(cache.columns());
     }
 

@@ -90,7 +90,7 @@ public:
             *this, cache.keys() > 0,
             {"k", "v", "k_pages", "v_pages", "page_table", "k_scale", "v_scale", "k_scale_pages", "v_scale_pages", "mask", "bias"});
         q.dim(1).set_extent(out.dim(1).extent());
-        cache.constrain(q.dim(0).extent());
+        cache.constrain(*this, "decode_attention", q.dim(0).extent());
         out.dim(0).set_extent(cache.columns());
     }
 

@@ -13,6 +13,7 @@
 #include "math/activation.h"
 #include "math/elements.h"
 #include "math/number.h"
+#include "math/own_rounding.h"
 #include "math/quantize.h"
 #include "math/window.h"
 
@@ -102,18 +103,20 @@ public:
         acc(c, w, h, n) +=
             cast<int32_t>(pixel(tap.x, c, window.at(w, tap.y), h, tap.z, n)) * cast<int32_t>(weight_rows(tap.x, c, tap.y, tap.z));
 
-        sum_scale(c) = x_scale * weight_scale(c);
-        Expr v = cast<float>(acc(c, w, h, n)) * sum_scale(c);
+        // Each rounded by itself: few channels and many have loops of their own.
+        const Target target = get_target();
+        sum_scale(c) = own_product(x_scale, weight_scale(c), target);
+        Expr v = own_product(cast<float>(acc(c, w, h, n)), sum_scale(c), target);
         if (add_bias) {
-            v += (*bias)(c);
+            v = own_sum(v, (*bias)(c), target);
         }
         linear(c, w, h, n) = v;
         v = linear(c, w, h, n);
         const Expr skip = residual ? residual.at({c, w, h, n}) : Expr();
-        activated(c, w, h, n) = activate(activation, add_residual == Residual::kBefore ? v + skip : v, get_target());
+        activated(c, w, h, n) = activate(activation, add_residual == Residual::kBefore ? own_sum(v, skip, target) : v, target);
         v = activated(c, w, h, n);
         if (add_residual == Residual::kAfter) {
-            v += skip;
+            v = own_sum(v, skip, target);
         }
         y(c, w, h, n) = y_scale ? quantize(output, v, 1.0f / *y_scale, *y_zero_point) : store_as(stored_type(output, type), v);
 

@@ -10,6 +10,7 @@
 #include "math/elements.h"
 #include "math/linear.h"
 #include "math/number.h"
+#include "math/own_rounding.h"
 #include "math/rms.h"
 
 namespace {
@@ -52,8 +53,9 @@ public:
         const Expr v = load_f32(x(k, row_at(x, row, get_target())));
         weighted(k, row) = folded ? v : v * load_f32((*norm_weight)(k));
         w.multiply(acc(col, row), x.width(), col, y.dim(0).max() + 1, [&](const Expr &d) { return weighted(d, row); });
-        const Expr scaled = acc(col, row) * inv_rms(row);
-        linear(col, row) = add_bias ? scaled + load_f32((*bias)(col)) : scaled;
+        // Each rounded by itself: few rows and many have loops of their own.
+        const Expr scaled = own_product(acc(col, row), inv_rms(row), get_target());
+        linear(col, row) = add_bias ? own_sum(scaled, load_f32((*bias)(col)), get_target()) : scaled;
         y(col, row) = store_as(type, activate(activation, linear(col, row), get_target(), type));
     }
 

@@ -6,6 +6,7 @@
 
 #include "math/activation.h"
 #include "math/elements.h"
+#include "math/own_rounding.h"
 
 namespace {
 
@@ -45,18 +46,19 @@ public:
 
     void generate() {
         transposed(row, col, n) = x(col, row, n);
+        // Each rounded by itself: few rows and many have loops of their own.
         Expr v = load_f32(transposed(row, col, n));
         if (add_scale) {
-            v = v * *scale;
+            v = own_product(v, *scale, get_target());
         }
         if (add_bias != Bias::kNone) {
-            v = v + load_f32((*bias)(add_bias == Bias::kBefore ? col : row));
+            v = own_sum(v, load_f32((*bias)(add_bias == Bias::kBefore ? col : row)), get_target());
         }
         linear(row, col, n) = v;
         activated(row, col, n) = activate(activation, linear(row, col, n), get_target(), type);
         v = activated(row, col, n);
         if (add_residual) {
-            v = v + load_f32((*residual)(row, col, n));
+            v = own_sum(v, load_f32((*residual)(row, col, n)), get_target());
         }
         y(row, col, n) = store_as(type, v);
     }

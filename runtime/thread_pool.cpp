@@ -42,9 +42,9 @@ struct Pool {
     std::atomic<int> open, result, busy, sleepers, quit;
     char message[halyard::kMaxMessage];  // of the iteration whose code is the result
 
-    int workers;  // started
-    int threads;  // wanted, the caller included; 0: not decided yet
-    int spin_us = 50;
+    int workers;                   // started
+    std::atomic<int> threads;      // wanted, the caller included; 0: not decided yet. Set by any thread, while loops run
+    std::atomic<int> spin_us{50};  // likewise
     pthread_t handles[kMaxThreads];
 };
 
@@ -98,7 +98,7 @@ void run_iterations() {
 
 // Waits until `epoch` leaves `seen`: by looking for a while, then asleep.
 void wait_for_work(uint32_t seen) {
-    const int64_t until = now_us() + pool.spin_us;
+    const int64_t until = now_us() + pool.spin_us.load(std::memory_order_relaxed);
     do {
         for (int i = 0; i < 64; i++) {
             if (pool.epoch.load(std::memory_order_acquire) != seen) {
@@ -162,10 +162,16 @@ __attribute__((constructor)) void watch_fork() {
     pthread_atfork(nullptr, nullptr, forget_workers);
 }
 
-// Starts workers up to the number wanted. Where the system gives fewer, fewer help.
-void start_workers() {
+// The threads that are wanted now.
+int wanted_threads() {
+    const int threads = pool.threads.load(std::memory_order_relaxed);
+    return threads == 0 ? default_threads() : threads;
+}
+
+// Starts workers up to this number. Where the system gives fewer, fewer help.
+void start_workers(int workers) {
     pthread_mutex_lock(&start_mutex);
-    while (pool.workers < pool.threads - 1) {
+    while (pool.workers < workers) {
         void *index = reinterpret_cast<void *>(intptr_t(pool.workers));
         if (pthread_create(&pool.handles[pool.workers], nullptr, worker, index) != 0) {
             break;
@@ -180,15 +186,20 @@ void start_workers() {
 extern "C" {
 
 int halide_do_par_for(void *user_context, halide_task_t task, int min, int size, uint8_t *closure) {
-    if (pool.threads == 0) {
-        pool.threads = default_threads();
+    int threads = pool.threads.load(std::memory_order_relaxed);  // one number for all of this loop
+    if (threads == 0) {
+        int undecided = 0;
+        threads = default_threads();
+        if (!pool.threads.compare_exchange_strong(undecided, threads)) {
+            threads = undecided;
+        }
     }
     int idle = 0;
-    if (size <= 1 || pool.threads == 1 || in_loop || !pool.busy.compare_exchange_strong(idle, 1)) {
+    if (size <= 1 || threads == 1 || in_loop || !pool.busy.compare_exchange_strong(idle, 1)) {
         return serial(user_context, task, min, size, closure);
     }
-    if (pool.workers < pool.threads - 1) {
-        start_workers();
+    if (pool.workers < threads - 1) {
+        start_workers(threads - 1);
     }
     pool.user_context = user_context;
     pool.task = task;
@@ -196,7 +207,7 @@ int halide_do_par_for(void *user_context, halide_task_t task, int min, int size,
     pool.cuda = halyard::cuda_choice();
     pool.min = min;
     pool.size = size;
-    pool.helpers = pool.threads - 1;
+    pool.helpers = threads - 1;
     pool.result.store(0);
     pool.next.store(0);
     pool.open.store(1);
@@ -223,7 +234,7 @@ int halide_do_par_for(void *user_context, halide_task_t task, int min, int size,
 }
 
 int halide_set_num_threads(int n) {
-    const int old = pool.threads == 0 ? default_threads() : pool.threads;
+    const int old = wanted_threads();
     if (n < 0) {
         halide_error(nullptr, "halide_set_num_threads: the number of threads must be 0 (the default) or more");
         return old;
@@ -233,7 +244,7 @@ int halide_set_num_threads(int n) {
 }
 
 int halide_get_num_threads() {
-    return pool.threads == 0 ? default_threads() : pool.threads;
+    return wanted_threads();
 }
 
 void halyard_set_spin_microseconds(int microseconds) {

@@ -41,11 +41,13 @@ inline Halide::Expr divided(const Halide::Expr &a, const Halide::Expr &b) {
     return select((a < 0) != (b < 0), -cast(a.type(), size), cast(a.type(), size));
 }
 
-/** The sign of the divisor, as in Python, or of the dividend, as fmod() in C. */
+/** The sign of the divisor, as in Python, or of the dividend, as fmod() in C: of floats that is exact, whatever their quotient. */
 inline Halide::Expr remainder_of(const Halide::Expr &a, const Halide::Expr &b, bool as_c) {
     using namespace Halide;
     if (a.type().is_float()) {
-        return a - b * (as_c ? trunc(a / b) : floor(a / b));
+        const Expr wide = Internal::Call::make(Float(64), "fmod", {cast<double>(a), cast<double>(b)}, Internal::Call::PureExtern);
+        const Expr r = cast(a.type(), wide);
+        return as_c ? r : select((b < 0) != (r < 0) && r != 0, r + b, r);
     }
     const Expr r = a % b;  // from 0 to |b|
     if (a.type().is_uint()) {
@@ -61,6 +63,19 @@ inline Halide::Expr is_nan_of(const Halide::Expr &x) {
                Internal::make_const(Int(64), 0x7ff0000000000000);
     }
     return is_nan_f32(cast<float>(x));
+}
+
+/** The smaller or the larger of two; a NaN where one of them is. */
+template<typename F>
+Halide::Expr one_of(const Halide::Expr &a, const Halide::Expr &b, const F &pick) {
+    using namespace Halide;
+    Expr result = pick(a, b);
+    for (const Expr &e : {a, b}) {
+        if (e.type().is_float() && !Internal::is_const(e)) {
+            result = select(is_nan_of(e), e, result);
+        }
+    }
+    return result;
 }
 
 /** A number of the same order as a float that is no NaN; both zeros have the same. Halide takes it that there are no infinities, and
@@ -121,8 +136,8 @@ inline const std::map<std::string, std::function<Halide::Expr(const Halide::Expr
         {"sub", [](const Expr &a, const Expr &b) { return a - b; }},
         {"mul", [](const Expr &a, const Expr &b) { return a * b; }},
         {"div", [](const Expr &a, const Expr &b) { return divided(a, b); }},
-        {"min", [](const Expr &a, const Expr &b) { return min(a, b); }},
-        {"max", [](const Expr &a, const Expr &b) { return max(a, b); }},
+        {"min", [](const Expr &a, const Expr &b) { return one_of(a, b, [](const Expr &x, const Expr &y) { return min(x, y); }); }},
+        {"max", [](const Expr &a, const Expr &b) { return one_of(a, b, [](const Expr &x, const Expr &y) { return max(x, y); }); }},
         {"mod", [](const Expr &a, const Expr &b) { return remainder_of(a, b, false); }},
         {"fmod", [](const Expr &a, const Expr &b) { return remainder_of(a, b, true); }},
         {"equal",
@@ -162,7 +177,7 @@ inline const std::map<std::string, std::function<Halide::Expr(const Halide::Expr
         {"asinh", [](const Expr &x) { return asinh(x); }},
         {"acosh", [](const Expr &x) { return acosh(x); }},
         {"atanh", [](const Expr &x) { return atanh(x); }},
-        {"erf", [](const Expr &x) { return x.type() == Float(64) ? of_libm("erf", x) : erf_f32(x); }},
+        {"erf", [](const Expr &x) { return x.type() == Float(64) ? of_libm("erf", x) : select(is_nan_f32(x), x, erf_f32(x)); }},
         {"floor", [](const Expr &x) { return floor(x); }},
         {"ceil", [](const Expr &x) { return ceil(x); }},
         {"round", [](const Expr &x) { return round(x); }},  // halves to the even number

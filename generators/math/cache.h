@@ -14,6 +14,7 @@
  * is taken as the nearest that is.
  */
 
+#include <limits>
 #include <map>
 #include <string>
 
@@ -137,8 +138,13 @@ public:
         return factor(*v_scale_, key, head, sequence);
     }
 
-    /** What a call checks. `depth`: elements of a query. */
-    void constrain(const Halide::Expr &depth) const {
+    /** What a call of `op` checks. `depth`: elements of a query. */
+    void constrain(Halide::Internal::GeneratorBase &generator, const std::string &op, const Halide::Expr &depth) const {
+        if (is_paged()) {
+            const Halide::Expr pages = page_table_->dim(0).extent();
+            const int most = kMostTokens / int(page);
+            generator.add_requirement(pages <= most, op + ": page_table has", pages, "pages for a sequence, but may have", most);
+        }
         k_->dim(0).set_extent(depth);
         v_->dim(1).set_extent(k_->dim(1).extent());
         v_->dim(2).set_extent(k_->dim(2).extent());
@@ -155,6 +161,9 @@ public:
     }
 
 private:
+    static constexpr int kMostTokens =
+        std::numeric_limits<int32_t>::max() - (1 << 22);  // they are rounded up to splits of blocks, in 32 bits
+
     Halide::Expr token(const Halide::Expr &key) const {
         return is_paged() ? key % int(page) : key;
     }

@@ -22,6 +22,14 @@ inline Halide::Expr own_product(const Halide::Expr &a, const Halide::Expr &b) {
     return Call::make(a.type(), Call::strict_mul, {a, b}, Call::PureIntrinsic);
 }
 
+/** The same where LLVM compiles; what compiles kernels for a GPU keeps to the order that is written. */
+inline Halide::Expr own_sum(const Halide::Expr &a, const Halide::Expr &b, const Halide::Target &target) {
+    return target.has_gpu_feature() ? a + b : own_sum(a, b);
+}
+inline Halide::Expr own_product(const Halide::Expr &a, const Halide::Expr &b, const Halide::Target &target) {
+    return target.has_gpu_feature() ? a * b : own_product(a, b);
+}
+
 }  // namespace halyard
 
 #endif

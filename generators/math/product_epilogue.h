@@ -14,6 +14,7 @@
 #include "math/activation.h"
 #include "math/elements.h"
 #include "math/epilogue.h"
+#include "math/own_rounding.h"
 #include "math/quantize.h"
 
 namespace halyard {
@@ -61,16 +62,19 @@ public:
     /** The result for a sum of a product. Schedules find the steps "linear" and "activated". */
     Halide::Expr operator()(const Halide::Expr &sum, const Halide::Var &col, const Halide::Var &row, const Halide::Target &target) {
         using namespace Halide;
+        // Each step is rounded by itself: few rows and many have loops of their own, where the compiler fuses other ones.
         const auto times_scale = [&](const Expr &v) {
-            return scales_ ? v * (*scales_)(scaling == ProductScale::kColumn ? col : row) : scale_ ? v * *scale_ : v;
+            return scales_  ? own_product(v, (*scales_)(scaling == ProductScale::kColumn ? col : row), target)
+                   : scale_ ? own_product(v, *scale_, target)
+                            : v;
         };
-        const auto plus_bias = [&](const Expr &v) { return bias_ ? v + load_f32((*bias_)(col)) : v; };
+        const auto plus_bias = [&](const Expr &v) { return bias_ ? own_sum(v, load_f32((*bias_)(col)), target) : v; };
         const auto activate_it = [&](const Expr &v) -> Expr {
             linear_(col, row) = v;
             activated_(col, row) = activate(activation, linear_(col, row), target, stored_type(type_));
             return activated_(col, row);
         };
-        const auto plus_residual = [&](const Expr &v) { return residual_ ? v + load_f32((*residual_)(col, row)) : v; };
+        const auto plus_residual = [&](const Expr &v) { return residual_ ? own_sum(v, load_f32((*residual_)(col, row)), target) : v; };
         return stored_(
             in_order(order, sum, {{"scale", times_scale}, {"bias", plus_bias}, {"activation", activate_it}, {"residual", plus_residual}}));
     }

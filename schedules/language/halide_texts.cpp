@@ -13,7 +13,7 @@ namespace halyard {
 namespace {
 
 // What Halide says, as a pattern, and what a script's author reads. $1 and on are the parts of the pattern; "" keeps the word that
-// the message names.
+// the message names, and several words have a | between them.
 struct Text {
     const char *pattern, *message, *hint, *word;
 };
@@ -66,6 +66,9 @@ const Text kTexts[] = {
     {R"re(Buffer parameter (\w+) encountered in computed_cached computation)re",
      "keeps results that depend on the elements of $1, which another call may have changed",
      "leave it out: memoize is for what follows from scalars alone", "memoize"},
+    {R"re(Loop Partition Policy is set to Always for .*, but no loop partitioning was performed)re",
+     "asks for a middle without guards of a loop that has none: no turns of it can do without what the others ask",
+     "leave it out, or name the loop whose last turns are guarded", "partition|always_partition|always_partition_all"},
     {R"re(Signed integer overflow occurred during constant-folding)re", "has a number of which Halide makes one that does not fit 32 bits",
      "take a smaller one, or leave it out", ""},
     {R"re(Only one specialize_fail\(\) may be defined per Stage)re", "is said a second time of this stage", "leave one of them out", ""},

@@ -196,7 +196,12 @@ Touch blame(const std::string &message, const std::string &word, const PipelineV
     }
     // A word that the message names, said of the Func that it names first, on a loop that it names;
     // among equals the last one that was said.
-    const auto is_word = [&](const Touch &t) { return !word.empty() && (t.word == word || t.word == word + "_root"); };
+    std::set<std::string> words;
+    std::istringstream alternatives(word);
+    for (std::string w; std::getline(alternatives, w, '|');) {
+        words.insert({w, w + "_root"});
+    }
+    const auto is_word = [&](const Touch &t) { return words.count(t.word) > 0; };
     const Touch *best = nullptr;
     int best_score = 0;
     for (const Touch &t : touches) {

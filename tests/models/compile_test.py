@@ -12,7 +12,7 @@ import support
 from attention_forms import MATCHED, OTHERS, Forms
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
-from support import FLOAT
+from support import FLOAT, INT64
 
 
 def mlp(path, weight=2.0):
@@ -432,6 +432,32 @@ class Compile(unittest.TestCase):
         for (exclusive, reverse), got in zip(ways, sums_):
             sums = np.cumsum(x[::-1])[::-1] if reverse else np.cumsum(x)
             np.testing.assert_array_equal(got, sums - x if exclusive else sums)
+
+    def test_indices_and_sums_beyond(self):
+        """OneHot of what is none of its depth is off everywhere; the logarithm of a sum with infinity in it, or of nothing but -infinity;
+        remainders of large numbers, and a NaN among two that one is picked of."""
+        nodes = [helper.make_node("OneHot", ["i", "depth", "values"], ["hot"]), helper.make_node("OneHot", ["u", "depth", "values"], ["unsigned"]),
+                 helper.make_node("ReduceLogSumExp", ["x", "axes"], ["sum"], keepdims=0), helper.make_node("Mod", ["a", "b"], ["rest"], fmod=1),
+                 helper.make_node("Max", ["a", "b"], ["more"]), helper.make_node("Min", ["a", "b"], ["less"]), helper.make_node("Erf", ["a"], ["erf"])]
+        pairs = [(n, FLOAT, [8]) for n in ("rest", "more", "less", "erf")]
+        path = support.save(self.folder / "beyond.onnx", nodes, [("i", INT64, [6]), ("u", onnx.TensorProto.UINT8, [3]), ("x", FLOAT, [4, 3]),
+                                                                 ("a", FLOAT, [8]), ("b", FLOAT, [8])],
+                            [("hot", FLOAT, [6, 3]), ("unsigned", FLOAT, [3, 3]), ("sum", FLOAT, [4]), *pairs],
+                            [("depth", np.array(3, np.int64)), ("values", np.array([0, 1], np.float32)), ("axes", np.array([1], np.int64))], opset=18)
+        done = support.halyard("compile", path, "--name", "mlp", "-o", self.folder / "out")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        inf = np.inf
+        x = np.array([[1, inf, -inf], [-inf, -inf, -inf], [0, -inf, 0], [1, np.nan, inf]], np.float32)
+        a, b = np.array([[1e8, 1e30, -7, np.nan, 1, 2, -1e8, np.nan], [3, 7, 3, 1, np.nan, inf, 3, np.nan]], np.float32)
+        hot, unsigned, sums, rest, more, less, erf = support.Model(self.folder / "out", "mlp")(
+            {"i": np.array([2, 3, -1, -3, -4, -(1 << 63)], np.int64), "u": np.array([0, 3, 255], np.uint8), "x": x, "a": a, "b": b})
+        np.testing.assert_array_equal(rest, np.fmod(a, b))
+        np.testing.assert_array_equal(more, np.maximum(a, b))
+        np.testing.assert_array_equal(less, np.minimum(a, b))
+        np.testing.assert_array_equal(np.isnan(erf), np.isnan(a))
+        np.testing.assert_array_equal(hot, np.array([[0, 0, 1], [0, 0, 0], [0, 0, 1], [1, 0, 0], [0, 0, 0], [0, 0, 0]]))
+        np.testing.assert_array_equal(unsigned, np.array([[1, 0, 0], [0, 0, 0], [0, 0, 0]]))
+        np.testing.assert_allclose(sums, [inf, -inf, np.log(2), np.nan], rtol=1e-6)
 
     def test_a_schedule_of_a_group_lies_beside_it(self):
         """NAME.lua may be anybody's: no other file is read, and nothing of it is in an error."""

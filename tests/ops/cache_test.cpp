@@ -130,3 +130,14 @@ TEST_CASE("decode_attention: scales of strides 0") {
     }
     CHECK(results() == expected);
 }
+
+// As many as 32 bits count, of which there were none.
+TEST_CASE("decode_attention: a table of too many pages") {
+    const auto kernel = build("decode_attention", {{"target", "avx2"}, {"schedule", "fused"}, {"page", "4096"}});
+    const Dims dims = {{"d", 8}, {"queries", 1}, {"keys", 5}, {"heads", 1}, {"key_heads", 1}, {"batch", 1}};
+    auto arguments = make_arguments(halyard::find_op("decode_attention"), kernel, dims, 1);
+    arguments.buffer("page_table").raw()->dim[0].extent = 1 << 19;
+    arguments.buffer("out").poison();
+    CHECK_THAT(kernel.call(arguments).message, Catch::Contains("page_table has 524288 pages for a sequence, but may have 523263"));
+    CHECK(arguments.buffer("out").poisoned());
+}

@@ -56,6 +56,11 @@ public:
         return {"n", "c"};
     }
 
+    // Fewer channels than a vector has are another loop, where the compiler adds up in another order.
+    std::vector<std::string> same_dims() const override {
+        return {"n"};
+    }
+
     bool needs_some(const std::string &dim, const Assignments &choices) const override {
         return Window(choices).is_only_padding(dim);
     }

@@ -144,6 +144,11 @@ public:
     /** The dimensions in which an output may start anywhere and be computed in part. */
     virtual std::vector<std::string> open_dims() const = 0;
 
+    /** Of these, those for which a row's result is the same bits whatever else a call has (docs/reference/same_bits.md). */
+    virtual std::vector<std::string> same_dims() const {
+        return open_dims();
+    }
+
     /** Dimensions that a schedule, by its name, fixes as it ships. */
     virtual Dims fixed_dims(const std::string & /*schedule*/) const {
         return {};

@@ -75,7 +75,7 @@ void check_random(const OpTest &test, const std::string &op) {
                 continue;
             }
             seen.push_back(set);
-            const Assignments fixed = read_header(schedule.path, options_for(target, {})).generator;
+            const Assignments fixed = read_header(schedule.path, options_for(target, set)).generator;
             Assignments choices = {{"schedule", schedule.name}, {"target", target}};
             if (on_cuda) {
                 choices["devices"] = random() % 2 == 0 ? "sm_80" : "sm_90a";
@@ -86,7 +86,13 @@ void check_random(const OpTest &test, const std::string &op) {
                     choices[choice.name] = choice.values[random() % choice.values.size()];
                 }
             }
-            test.settle(choices);
+            Assignments settled = choices;
+            settled.insert(fixed.begin(), fixed.end());  // what goes together depends on what the schedule says
+            test.settle(settled);
+            for (const auto &f : fixed) {
+                settled.erase(f.first);
+            }
+            choices = settled;
             for (const auto &s : set) {
                 choices["set." + s.first] = s.second;
             }

@@ -155,7 +155,7 @@ std::string difference(const Outputs &got, const Outputs &want) {
 // With other numbers of threads, and of some of the batch. `rows`: of all of it, where the dimension is of rows.
 std::string check_dim(const OpTest &test, const Op &op, const CompiledKernel &kernel, const std::string &dim, Dims dims, int rows) {
     const bool of_rows = among_rows(dim), on_device = kernel.target().find("cuda") != std::string::npos;
-    const int few = on_device ? 4 : 7, count = !of_rows ? few : dim == "queries" ? 70 : rows;
+    const int few = on_device ? 4 : dim == "c" ? 37 : 7, count = !of_rows ? few : dim == "queries" ? 70 : rows;
     dims[dim] = count;
     Batch batch(test, op, kernel, dim, dims);
     kernel.set_threads(2);
@@ -167,7 +167,7 @@ std::string check_dim(const OpTest &test, const Op &op, const CompiledKernel &ke
         wrong += differs.empty() ? "" : fmt::format("\n  {} threads: {}", threads, differs);
     }
     kernel.set_threads(2);
-    for (int part : !of_rows    ? std::vector<int>{1, 2, 5}
+    for (int part : !of_rows    ? std::vector<int>{1, 2, 5, 19}
                     : on_device ? std::vector<int>{1, 3, 16, 33, 64, 200}
                                 : std::vector<int>{1, 2, 3, 4, 5, 8, 13, 16, 33, 64}) {
         if (part > count) {
@@ -203,7 +203,7 @@ std::string check(const OpTest &test, const std::string &name, const Assignments
     const Op &op = find_op(name);
     const CompiledKernel kernel = build(name, choices);
     std::string wrong;
-    for (const auto &dim : test.open_dims()) {
+    for (const auto &dim : test.same_dims()) {
         wrong += check_dim(test, op, kernel, dim, sizes_of(op, kernel), rows);
     }
     return wrong.empty() ? "" : fmt::format("{} {}:{}", name, assignments_text(choices), wrong);
@@ -228,10 +228,20 @@ std::vector<std::string> values_of(const OpTest &test, const std::string &name) 
     return {""};
 }
 
+// With all that an op can add to its sums, which the compiler might take for terms of these.
+Assignments with_additions(const OpTest &test, Assignments choices) {
+    for (const auto &c : test.choices()) {
+        if (c.name.rfind("add_", 0) == 0 || c.name == "scaling") {
+            choices[c.name] = c.values.back();
+        }
+    }
+    return choices;
+}
+
 void check_host(const OpTest &test, const std::string &op) {
     for (const std::string &schedule : values_of(test, "schedule")) {
         for (const std::string type : {"float32", "bfloat16"}) {
-            Assignments choices = first_choices(test);
+            Assignments choices = type == std::string("float32") ? with_additions(test, first_choices(test)) : first_choices(test);
             choices["target"] = "host";
             for (const auto &[name, value] : Assignments{{"type", type}, {"schedule", schedule}}) {
                 if (choices.count(name)) {
@@ -291,7 +301,7 @@ void check_cuda(const OpTest &test, const std::string &op) {
 // Its line of docs/reference/same_bits.md.
 std::string line_of(const OpTest &test, const std::string &op) {
     const OnCuda how = on_cuda(op);
-    return fmt::format("| {} | {} | yes | {} |", op, join(test.open_dims(), ", "),
+    return fmt::format("| {} | {} | yes | {} |", op, join(test.same_dims(), ", "),
                        how == OnCuda::kNone   ? ""
                        : how == OnCuda::kSame ? "yes"
                                               : "with `invariant=true`");

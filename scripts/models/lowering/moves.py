@@ -278,7 +278,9 @@ def one_hot(b, c):
     places = b.add("range", [b.scalar(0, "int64"), b.scalar(1, "int64")], [depth], "int64")
     places = b.reshape(places, [depth] + [1] * (indices.rank - axis))
     wanted = cast_to(b, b.reshape(indices, [*indices.shape[:axis], 1, *indices.shape[axis:]]), "int64")
-    wanted = b.map("mod", wanted, cast_to(b, b.reshape(b.stored(b.sizes([depth])), ()), "int64"))
+    if not indices.type.startswith("u"):  # -depth to -1 count from the end; what else is none of the depth is off
+        from_end = b.map("add", wanted, cast_to(b, b.reshape(b.stored(b.sizes([depth])), ()), "int64"))
+        wanted = b.map("where", b.map("less", wanted, b.scalar(0, "int64"), type_="bool"), from_end, wanted, type_="int64")
     return b.map("where", b.map("equal", wanted, places, type_="bool"), on, off, type_=values.type)
 
 

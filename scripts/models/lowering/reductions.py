@@ -59,6 +59,9 @@ def log_sum(b, c):
 def log_sum_exp(b, c):
     axes, x = axes_of(c, c[0].rank), c[0]
     top = b.reduce("max", x, axes, True)
+    # Less than the largest, which LLVM would drop, as it is told that there are no infinities.
+    most = 3.37e38 if x.type == "bfloat16" else float(np.nextafter(np.finfo(x.type).max, 0, dtype=x.type))
+    top = b.with_number("max", b.with_number("min", top, most), -most)  # infinity less infinity were no number
     total = b.map("add", b.map("log", b.reduce("sum", b.map("exp", b.map("sub", x, top)), axes, True)), top)
     return total if c.get("keepdims", 1) else b.reshape(total, [s for d, s in enumerate(x.shape) if d not in axes])
 
