@@ -43,6 +43,7 @@ const std::map<std::string, ByHand> &by_hand() {
         {"gemm_top_k", {product}},
         {"linear_cross_entropy", {product}},
         {"moe_router", {product}},
+        {"grouped_gemm", {[](const Dims &d) { return 2.0 * double(d.at("tokens") * d.at("top_k") * d.at("n") * d.at("k")); }}},
         {"rms_norm_gemm", {product}},
         {"swiglu", {twice}},
         {"swiglu_int8", {twice}},

@@ -144,6 +144,14 @@ public:
     /** The dimensions in which an output may start anywhere and be computed in part. */
     virtual std::vector<std::string> open_dims() const = 0;
 
+    /** The dimensions along which results do not depend on each other: docs/reference/same_bits.md. */
+    virtual std::vector<std::string> batch_dims() const {
+        return open_dims();
+    }
+
+    /** Makes what does not lie along a dimension fit a part of it, elements from `first` on, that was cut out of a call of all. */
+    virtual void fit(KernelArguments & /*part*/, KernelArguments & /*all*/, const Dims & /*of_part*/, int /*first*/) const {}
+
     /** Dimensions that a schedule, by its name, fixes as it ships. */
     virtual Dims fixed_dims(const std::string & /*schedule*/) const {
         return {};
