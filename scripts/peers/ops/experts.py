@@ -49,7 +49,8 @@ SHAPES = [("tokens=4,top_k=8,experts=32,n=768,k=2048", "f32 bf16"), ("tokens=512
 BACK = [("tokens=4,top_k=8,experts=32,n=2048,k=768", "f32 bf16"), ("tokens=512,top_k=8,experts=32,n=2048,k=768", "f32 bf16")]
 
 op("grouped_gemm", label="gated, gathered", family=FAMILY, shapes=SHAPES, constants="w_gate w_up", prepare=gated, onnx=None,
-   params={"gated": "true", "gather": "true", "activation": "silu"}, torch=loop_gated)
+   params={"gated": "true", "gather": "true", "activation": "silu"}, torch=loop_gated,
+   flops=lambda tokens, top_k, n, k: 4 * tokens * top_k * n * k)
 
 op("grouped_gemm", label="summed by token", family=FAMILY, shapes=BACK, constants="w", onnx=None,
    prepare=lambda v: {**routed(v), "w": experts(v, "w", v["n"], v["k"], v["experts"])}, params={"combine": "true"}, torch=loop_combined)
