@@ -134,6 +134,8 @@ private:
         find_last(slot_expert, t, kExpertBits, experts, [&](const Expr &e) { return first_slot(e) <= t; });
         const Expr e = slot_expert(t), first = offset(e) + (t - first_slot(e)) * tile;
         slot(t) = Tuple(e, first, clamp(offset(e + 1) - first, 0, select(experts > 0, Expr(int(tile)), 0)));
+        // Not inlined where no schedule says otherwise: Halide 21 trims the loops over slots by a Func that is computed inside of them.
+        slot.compute_root();
         slots = select(experts > 0, rows / tile + experts, 0);
     }
 
@@ -189,6 +191,7 @@ private:
             return;
         }
         pair(row) = -1;
+        pair.compute_root();  // as slot
         RDom s({{0, top_k}, {0, tokens}}, "s");
         const Expr to = (*place)(s.x, s.y);
         s.where(to >= 0 && to < rows);
