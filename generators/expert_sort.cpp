@@ -60,15 +60,16 @@ public:
             in_chunk.where(id(c * chunk + in_chunk) >= 0);
             counts(clamp(id(c * chunk + in_chunk), 0, last), c) += 1;
         }
-        RDom before_c(1, chunks, "c");
-        before(e, c) = 0;
-        before(e, before_c) = before(e, before_c - 1) + counts(e, before_c - 1);
-        if (on_gpu) {
-            RDom others(0, experts, "n");
+        if (on_gpu) {  // sums of a thread each, in place of scans
+            RDom in_front(0, chunks, "c"), others(0, experts, "n");
+            in_front.where(in_front < c);
+            before(e, c) += counts(e, in_front);
             others.where(others < e);
             first(e) += before(others, chunks);
         } else {
-            RDom before_e(1, experts, "n");
+            RDom before_c(1, chunks, "c"), before_e(1, experts, "n");
+            before(e, c) = 0;
+            before(e, before_c) = before(e, before_c - 1) + counts(e, before_c - 1);
             first(e) = 0;
             first(before_e) = first(before_e - 1) + before(before_e - 1, chunks);
         }
@@ -80,9 +81,11 @@ public:
         const Expr of = clamp(id(p), 0, last);
         placed(p) = select(id(p) < 0, -1, first(of) + before(of, p / chunk) + rank(p));
 
-        // Where no schedule says otherwise: Halide 21 has bounds that name what is computed inside of them.
-        for (Func *f : {&counts, &before, &first, &placed}) {
-            f->compute_root();
+        if (!on_gpu) {
+            // Where no schedule says otherwise: Halide 21 has bounds that name what is computed inside of them.
+            for (Func *f : {&counts, &before, &first, &placed}) {
+                f->compute_root();
+            }
         }
         on_gpu ? find_pairs(last) : scatter_pairs();
         offsets(e) = first(e);

@@ -134,8 +134,10 @@ private:
         find_last(slot_expert, t, kExpertBits, experts, [&](const Expr &e) { return first_slot(e) <= t; });
         const Expr e = slot_expert(t), first = offset(e) + (t - first_slot(e)) * tile;
         slot(t) = Tuple(e, first, clamp(offset(e + 1) - first, 0, select(experts > 0, Expr(int(tile)), 0)));
-        // Not inlined where no schedule says otherwise: Halide 21 trims the loops over slots by a Func that is computed inside of them.
-        slot.compute_root();
+        if (!get_target().has_gpu_feature()) {
+            // Not inlined where no schedule says otherwise: Halide 21 trims loops over slots by a Func that is computed inside of them.
+            slot.compute_root();
+        }
         slots = select(experts > 0, rows / tile + experts, 0);
     }
 

@@ -24,10 +24,7 @@ return schedule "expert_sort" {
       for _, loop in ipairs(loops) do func:bound_extent(loop, 1) end
     end
     summed(k.counts, { "e", "c" })
-    each(k.before:compute_root(), { "e", "c" })
-    local sums = k.before:update(0)
-    sums:split("e", p.threads, "guard", "tile", "thread")
-    sums:reorder("c", "thread", "tile"):gpu_blocks("tile"):gpu_threads("thread"):never_partition_all()
+    summed(k.before, { "e", "c" })
     summed(k.first, { "e" })
     each(k.sorted:compute_root(), { "row" })
     for _, found in ipairs { k.expert, k.chunk_of, k.found } do
