@@ -63,5 +63,6 @@ def sorted_pairs(ids, experts):
     return tuple(t.int() for t in (offsets, order, order // ids.shape[1], order.argsort().view(ids.shape)))
 
 
-op("expert_sort", family=FAMILY, shapes=["tokens=512,top_k=8,experts=128"], onnx=None, torch=sorted_pairs,
+# Of integers, and without a parameter for their type.
+op("expert_sort", family=FAMILY, types="int8", shapes=["tokens=512,top_k=8,experts=128"], onnx=None, torch=sorted_pairs,
    prepare=lambda v: (v["ids"].copy_(torch.randint(v["experts"], v["ids"].shape).int()), {})[1])
