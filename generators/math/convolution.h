@@ -76,13 +76,16 @@ struct GatheredWindows {
                                                    const Halide::Var &w, const Halide::Var &h, const Halide::Var &n) {
         using namespace Halide;
         const Var k("k");
-        const Expr channels = x.dim(0).extent(), channel = k % max(channels, 1), tap = k / max(channels, 1);
-        const Expr column = tap % window.kernel, row = tap / window.kernel;
-        const Expr elements = channels * window.kernel * window.kernel;
+        const Expr channels = x.dim(0).extent(), elements = channels * window.kernel * window.kernel;
+        const auto element = [&](const Expr &of) {
+            const Expr tap = of / max(channels, 1);
+            return std::vector<Expr>{of % max(channels, 1), tap % window.kernel, tap / window.kernel};
+        };
         // Vectors stick out of a window.
-        const Expr x_at = window.padded(x, {channel, g, window.at(w, column), window.at(h, row), n}, 2, 3);
+        const std::vector<Expr> from = element(min(k, max(elements, 1) - 1)), of = element(k);
+        const Expr x_at = window.padded(x, {from[0], g, window.at(w, from[1]), window.at(h, from[2]), n}, 2, 3);
         x_window(k, g, w, h, n) = select(k < elements, x_at, cast(x.type(), 0));
-        weight_window(k, o, g) = weight(channel, column, row, o, g);
+        weight_window(k, o, g) = weight(of[0], of[1], of[2], o, g);
         const RDom depth(0, elements, "depth");
         const auto in_y = [&](const Var &of, int dimension) { return min(of, y.dim(dimension).max()); };
         return {x_window(depth, g, in_y(w, 2), in_y(h, 3), in_y(n, 4)), weight_window(depth, in_y(o, 0), g)};

@@ -17,6 +17,6 @@ return schedule "moe_router" {
   apply = function(k, p, target)
     k.chosen:compute_root():parallel("row", p.task, "guard")
     k.order:compute_at(k.chosen, "row"):vectorize("e", target:lanes "f32", "guard")
-    router.choose(k, "row")
+    router.choose(k, "row", target:lanes "f32")
   end,
 }

@@ -57,6 +57,6 @@ return schedule "moe_router" {
         k.x_f:compute_at(k.chosen, "strip"):vectorize("k", tiles.lanes, "guard")
       end
     end
-    router.choose(k, "token")
+    router.choose(k, "token", target:lanes "f32")
   end,
 }

@@ -33,6 +33,6 @@ return schedule "moe_router" {
       task = p.task,
     })
     k.chosen:compute_root():parallel("row", 8, "guard")
-    router.choose(k, "row")
+    router.choose(k, "row", target:lanes "f32")
   end,
 }

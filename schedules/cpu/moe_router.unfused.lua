@@ -2,6 +2,7 @@
 -- exponentials, then their sums, each its own pass over all tokens.
 
 local gemm = require "lib.gemm"
+local router = require "lib.router"
 local rows = require "lib.rows"
 
 return schedule "moe_router" {
@@ -18,8 +19,9 @@ return schedule "moe_router" {
       col = "e", m = k.scores:dim(1):extent(), panel = p.panel,
     }))
     rows.materialise({ k.order }, { row = "row", inner = "e", lanes = target:lanes "f32", task = 8 })
-    rows.materialise({ k.top, k.weight, k.sum, k.chosen }, { row = "row", task = 8 })
+    rows.materialise(router.stages(k), { row = "row", task = 8 })
+    rows.materialise({ k.top, k.weight, k.chosen }, { row = "row", task = 8 })
     k.top:update(0):parallel("row", 8, "guard")
-    k.sum:update(0):parallel("row", 8, "guard")
+    if k:has "sum" then k.sum:update(0):parallel("row", 8, "guard") end
   end,
 }

@@ -26,10 +26,14 @@ return schedule "moe_router" {
       b = { func = k.w_f, loop = "col", k = "k", together = "k" },
       rows = p.rows, columns = p.columns, depth = p.depth, col = "e",
     })
-    for _, list in ipairs { k.top, k.sum } do
-      local stored = list:in_()
-      router.a_thread_each(stored, p)
-      list:compute_at(stored, "thread"):store_in "register"
+    router.choices(k, p)
+    for _, name in ipairs { "top", "sum", "lost" } do
+      local list = k:has(name) and k[name]
+      if list then
+        local stored = list:in_()
+        router.a_thread_each(stored, p)
+        list:compute_at(stored, "thread"):store_in "register"
+      end
     end
     elementwise.elements(k.weight:compute_root(), { rows = { "i", "row" }, threads = 128 })
     elementwise.elements(k.chosen:compute_root(), { rows = { "i", "row" }, threads = 128 })

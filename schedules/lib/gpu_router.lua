@@ -34,6 +34,25 @@ function router.store(k)
   for _, out in ipairs { k.scores, k.indices } do elementwise.elements(out, { rows = { "i", "row" }, threads = 128 }) end
 end
 
+-- What experts are chosen by, where it is not the logits: kernels of a thread for each expert, group or token.
+function router.choices(k, o)
+  local function stored(func, loops)
+    local all = func:in_():compute_root()
+    elementwise.elements(all, { rows = loops, threads = o.threads })
+    func:compute_at(all, "thread"):store_in "register"
+    for _, loop in ipairs(loops) do func:bound_extent(loop, 1) end
+  end
+  if k:has "row_max" then
+    stored(k.row_max, { "row" })
+    if k:has "sum_of_all" then stored(k.sum_of_all, { "row" }) end
+  end
+  if k:has "choice" then elementwise.elements(k.choice:compute_root(), { rows = { "e", "row" }, threads = o.threads }) end
+  if k:has "group_key" then elementwise.elements(k.group_key:compute_root(), { rows = { "g", "row" }, threads = o.threads }) end
+  for _, name in ipairs { "first", "second", "better" } do
+    if k:has(name) then stored(k[name], { "g", "row" }) end
+  end
+end
+
 -- Searches the experts of a token and weighs them, a warp a token.
 --
 --   for token: largest_0 = max over experts; largest_1 = max of those below it; ..; for token: sum; for token: scores, indices
@@ -48,11 +67,16 @@ local function choose_by_maxima(k, o)
   grid.each_thread(k.chosen, { at = { k.scores, "i" } })
   local each = { at = at, threads = 32, vector = 4, unroll = 2 }
   for n = 0, o.top_k - 1 do reduce.in_block(k["largest_" .. n], "e", each) end
-  if k:has "sum_of_all" then
+  router.choices(k, { threads = 128 })
+  if k:has "sum_of_all" and not k:has "row_max" then
     reduce.in_block(k.sum_of_all, "e", each)
   else
-    grid.each_thread(k.sum, each)
-    k.sum:update(0):unroll "i"
+    for _, name in ipairs { "sum", "lost" } do
+      if k:has(name) then
+        grid.each_thread(k[name], each)
+        k[name]:update(0):unroll "i"
+      end
+    end
   end
 end
 
@@ -68,8 +92,10 @@ function router.choose(k, o, lanes)
   end
   for _, out in ipairs { k.scores, k.indices } do elementwise.elements(out, { rows = { "row" }, threads = o.threads }) end
   k.indices:compute_with(k.scores, "thread")
-  for _, name in ipairs { "top", "weight", "sum", "sum_of_all" } do
-    if k:has(name) then k[name]:compute_at(k.scores, "thread"):store_in "register":bound_extent("row", 1) end
+  router.choices(k, o)
+  for _, name in ipairs { "top", "weight", "sum", "sum_of_all", "lost" } do
+    local is_stored = name == "sum_of_all" and k:has "row_max"
+    if k:has(name) and not is_stored then k[name]:compute_at(k.scores, "thread"):store_in "register":bound_extent("row", 1) end
   end
 end
 

@@ -25,9 +25,17 @@ while q has some, and 0 groups. Types, the number of dimensions and fixed extent
 
 **-infinity, +infinity, NaN.** A row of nothing but -infinity is a row in which all is masked: softmax and attention give zeros (torch
 gives NaN), log-softmax -infinity, a logsumexp -infinity; a cross-entropy and the weights of moe_router NaN. A row with a NaN or +infinity among
-what it may see is NaN in softmax, in the cross-entropies and in all weights of moe_router; a logsumexp of +infinity is +infinity.
+what it may see is NaN in softmax, in the cross-entropies and in all weights of moe_router; a logsumexp of +infinity is +infinity. With
+`scoring=sigmoid` an infinity among the logits is an expert of weight 1 or 0, and a NaN, which is chosen before all others, makes its own weight NaN, or all
+of the token's with `renormalise`.
 Columns that label smoothing gives no weight (all but the label with 0, the label with 1 and one column) do not count, not even with a logit of -infinity. In
 8 bits a NaN is the zero point.
+
+**Experts.** What moe_router names is what expert_sort takes, and what that gives grouped_gemm takes: offsets and row_index for the gated product of
+tokens that are gathered (`gated=true gather=true activation=silu`), then offsets, place and scores for the product back (`combine=true`). Ids that are
+no expert's are left out: their place is -1, and of row_index and order as many at the end are. Rows of no expert are zeros in y, and add
+nothing to their tokens. An expert without rows is not read. Sums over the experts of a token are f32, on processors in the order of the experts, on CUDA
+in that of the slots. Whatever is in offsets, row_index and place, nothing outside of the arrays is read or written.
 
 **Causal.** Queries, and the rows of a causal softmax, are aligned to the last key (bottom right): query i stands at key
 i + keys - queries, so that the last one sees every key, as in FlashAttention since 2.1 and unlike the `is_causal` of torch, which is

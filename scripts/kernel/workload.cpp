@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -48,7 +49,24 @@ const std::map<std::string, std::pair<double, double>> kRanges = {
 void fill(HostBuffer &buffer, const KernelArgument &argument, const Dims &dims, uint64_t seed) {
     const bool integer = argument.type.code == halide_type_int || argument.type.code == halide_type_uint;
     const auto keys = dims.find(dims.count("keys") > 0 ? "keys" : "positions");
-    if (argument.name == "lengths" && keys != dims.end()) {
+    const auto top_k = dims.find("top_k");
+    if (argument.name == "offsets" && top_k != dims.end()) {  // experts have rows alike
+        const int64_t rows = dims.at("tokens") * top_k->second, experts = buffer.extents()[0] - 1;
+        for (int64_t e = 0; e <= experts; e++) {
+            buffer.set({int(e)}, double(rows * e / std::max<int64_t>(experts, 1)));
+        }
+    } else if (argument.name == "place" && top_k != dims.end()) {  // the pairs of tokens and experts in an order of no pattern
+        const int64_t rows = dims.at("tokens") * top_k->second;
+        int64_t step = std::max<int64_t>(rows * 5 / 8, 1);
+        while (std::gcd(step, rows) != 1) {
+            step++;
+        }
+        for (int64_t pair = 0; pair < rows; pair++) {
+            buffer.set({int(pair % top_k->second), int(pair / top_k->second)}, double(pair * step % rows));
+        }
+    } else if (argument.name == "row_index" && top_k != dims.end()) {
+        buffer.fill_random(seed, 0, double(dims.at("tokens")));
+    } else if (argument.name == "lengths" && keys != dims.end()) {
         buffer.fill(double(keys->second));            // nothing is padding: the work that the flops count
     } else if (integer && argument.type.bits == 8) {  // quantised values
         buffer.fill_random(seed, argument.type.code == halide_type_int ? -128 : 0, argument.type.code == halide_type_int ? 127 : 255);
@@ -101,6 +119,8 @@ Dims with_params(const Op &op, Dims dims, const Assignments &params) {
     for (const auto &p : params) {
         if (!p.second.empty() && p.second.size() < 10 && p.second.find_first_not_of("0123456789") == std::string::npos) {
             dims.emplace(p.first, std::stol(p.second));
+        } else if (p.second == "true" || p.second == "false") {
+            dims.emplace(p.first, p.second == "true");
         }
     }
     const auto type = params.find("type");

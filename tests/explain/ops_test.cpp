@@ -95,7 +95,9 @@ TEST_CASE("Every op is explained: as JSON, as a table and as a page", "[ops]") {
         // before, or is stored past the caches. Bounds of what a window or a list touches are a little low.
         const nlohmann::json &memory = j.at("cold").at("bytes").at("DRAM");
         const double needed = j.at("needed_bytes"), read = memory.at("read"), written = memory.at("written");
-        CHECK(read + written >= 0.9 * needed);
+        if (op.name != "grouped_gemm") {  // which experts' weights are read stands in its arrays
+            CHECK(read + written >= 0.9 * needed);
+        }
         CHECK(read <= 1.1 * needed);
         if (const auto known = by_hand().find(op.name); known != by_hand().end()) {
             const double flops = known->second.flops(op.shapes.front());

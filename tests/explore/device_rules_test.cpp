@@ -54,6 +54,8 @@ const std::vector<Case> &cases() {
         {"gemm_top_k", {{"m", 5}, {"n", 150}, {"k", 21}}, {{"weights", "nk"}}},
         {"splade", {{"k", 21}, {"positions", 11}, {"batch", 2}, {"vocab", 50}}, {}},
         {"moe_router", {{"m", 5}, {"n", 17}, {"k", 21}}, {{"weights", "nk"}}},
+        {"expert_sort", {{"tokens", 11}, {"top_k", 2}, {"experts", 5}}, {}},
+        {"grouped_gemm", {{"tokens", 5}, {"top_k", 2}, {"experts", 3}, {"n", 72}, {"k", 21}}, {{"weights", "nk"}}},
         {"rms_norm_gemm", {{"m", 5}, {"n", 72}, {"k", 72}}, {{"type", "bfloat16"}, {"weights", "nk"}, {"folded", "true"}}},
         {"swiglu_mlp", {{"m", 5}, {"hidden", 21}, {"k", 13}, {"n", 11}}, {}},
         {"swiglu_mlp_int8", {{"m", 5}, {"hidden", 21}, {"k", 13}, {"n", 11}}, {}},

@@ -57,7 +57,7 @@ public:
     }
 
     // Fewer channels than a vector has are another loop, where the compiler adds up in another order.
-    std::vector<std::string> same_dims() const override {
+    std::vector<std::string> batch_dims() const override {
         return {"n"};
     }
 

@@ -16,6 +16,11 @@ public:
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"softmax_first", {"true", "false"}},
                 {"renormalise", {"true", "false"}},
+                {"scoring", {"softmax", "sigmoid"}},
+                {"bias_correction", {"false", "true"}},
+                {"groups", {"1", "4"}},
+                {"group_score", {"top_two", "max"}},
+                {"scaled", {"false", "true"}},
                 {"target", {"avx2", "host"}}};
     }
 
@@ -29,6 +34,11 @@ public:
             build["schedule"] = "";
             build["type"] = build["type"] == "float16" ? "bfloat16" : build["type"];
             build["set.tiles"] = "always";
+        }
+        if (build["groups"] == "4") {
+            build["top_groups"] = "2";
+        } else {
+            build.erase("top_groups");
         }
         const auto rows = build.find("set.rows");
         if (build["target"] != "cuda" || build["schedule"] != "moe_router" || rows == build.end()) {
@@ -55,11 +65,17 @@ public:
             }
             cases.push_back({"many tokens", {{"m", 2050}, {"n", 130}, {"k", 2}}});
         }
+        for (Case &c : cases) {
+            const int groups = std::stoi(build.count("groups") ? build.at("groups") : "1");
+            c.dims["n"] = (c.dims["n"] + groups - 1) / groups * groups;
+        }
         return cases;
     }
 
     std::string held_to() const override {
-        return "(6 + experts/2 + 2 (highest - lowest logit)) of the score; logits are exact, of small integers";
+        return "(6 + experts/2 + 2 (highest - lowest logit)) of the score, of sigmoids 2 \\|logit\\| in place of the difference; logits "
+               "are exact, of "
+               "small integers";
     }
 
     std::vector<std::string> open_dims() const override {
@@ -70,11 +86,17 @@ public:
         return is_packed(argument);
     }
 
+    bool needs_some(const std::string &dim, const Assignments &build) const override {
+        const auto is = [&](const char *name, const char *value) { return build.count(name) && build.at(name) == value; };
+        return dim == "n" && (is("scoring", "sigmoid") || is("bias_correction", "true") || is("groups", "4"));
+    }
+
     void fill(KernelArguments &arguments, const Dims &dims, uint64_t) const override {
         make_integers(find_buffer(arguments, "x"), 2, 1);
         for (const char *name : {"w_packed", "w_nk", "logits"}) {
             make_integers(find_buffer(arguments, name), 3, 0.25);
         }
+        make_integers(find_buffer(arguments, "bias"), 8, 0.0625);
         spoil_padding(arguments, "w", dims.at("k"), dims.at("n"));
     }
 
@@ -103,13 +125,107 @@ public:
     }
 
     std::vector<Expected> expected_of(const std::string &output, const Problem &p) const override {
+        const bool plain = !p.is("scoring", "sigmoid") && !p.has("bias") && std::stoi(param(p, "groups", "1")) == 1;
+        std::vector<Expected> y = plain ? of_softmax(output, p) : of_scores(output, p);
+        if (output == "scores" && p.is("scaled", "true")) {
+            const double scale = p.scalar("scale", 1);
+            for (Expected &v : y) {
+                v = {v.value * scale, v.error * scale + kRoundoff * std::fabs(v.value * scale)};
+            }
+        }
+        return y;
+    }
+
+    static double logit_of(const Problem &p, int e, int row) {
+        return p.has("logits") ? p["logits"](e, row) : linear(p, "x", row, "w", e, p.dim("k"), "").value;
+    }
+
+    /** The places of the largest, a NaN being larger than all, of equal ones the lower. */
+    static std::vector<int> ranking(const std::vector<float> &values) {
+        std::vector<int> order(values.size());
+        std::iota(order.begin(), order.end(), 0);
+        std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+            const float x = values[size_t(a)], y = values[size_t(b)];
+            return std::isnan(x) || std::isnan(y) ? std::isnan(x) && !std::isnan(y) : x > y;
+        });
+        return order;
+    }
+
+    /** What experts are chosen by is rounded as f32 is: whether two are equal decides which is first. */
+    std::vector<Expected> of_scores(const std::string &output, const Problem &p) const {
+        const int best = std::stoi(param(p, "top_k", "2")), n = p.dim("n");
+        const int groups = std::stoi(param(p, "groups", "1")), top_groups = groups > 1 ? 2 : 1, size = n / groups;
+        const bool sigmoid = p.is("scoring", "sigmoid"), renormalise = param(p, "renormalise", "true") == "true";
+        const bool all = param(p, "softmax_first", "true") == "true" && !renormalise, top_two = !p.is("group_score", "max");
+        std::vector<Expected> y;
+        for (int row = 0; row < p.dim("m"); row++) {
+            std::vector<double> logits, scores;
+            double largest = -kInfinity, sum = 0;
+            bool nan = false;
+            for (int e = 0; e < n; e++) {
+                logits.push_back(logit_of(p, e, row));
+                largest = std::max(largest, logits.back());
+                nan = nan || std::isnan(logits.back());
+            }
+            const bool finite = !nan && std::isfinite(largest);
+            for (double x : logits) {
+                scores.push_back(sigmoid ? 1 / (1 + std::exp(-x)) : std::exp(x - largest));
+                sum += scores.back();
+            }
+            std::vector<float> choice;
+            for (int e = 0; e < n; e++) {
+                const double x = logits[size_t(e)];
+                const float s = sigmoid ? 1 / (1 + float(std::exp(-x))) : float(scores[size_t(e)] / sum);
+                const bool by_score = sigmoid || p.has("bias") || (groups > 1 && top_two);
+                choice.push_back(!by_score || (!sigmoid && !finite) ? float(x) : p.has("bias") ? s + float(p["bias"](e)) : s);
+            }
+            std::vector<float> of_group;
+            for (int g = 0; g < groups; g++) {
+                const std::vector<float> members(choice.begin() + g * size, choice.begin() + (g + 1) * size);
+                const std::vector<int> order = ranking(members);
+                const float first = members[size_t(order[0])];
+                of_group.push_back(top_two && size > 1 && !std::isnan(first) ? first + members[size_t(order[1])] : first);
+            }
+            const std::vector<int> order_of_groups = ranking(of_group);
+            std::vector<int> chosen;
+            for (int e : ranking(choice)) {
+                const auto end = order_of_groups.begin() + top_groups;
+                if (int(chosen.size()) < best && std::find(order_of_groups.begin(), end, e / size) != end) {
+                    chosen.push_back(e);
+                }
+            }
+            double of_chosen = 0, spread = 0;
+            bool lost = sigmoid ? false : !finite;
+            for (int e : chosen) {
+                of_chosen += scores[size_t(e)];
+                lost = lost || (sigmoid && renormalise && std::isnan(logits[size_t(e)]));
+            }
+            for (double x : logits) {
+                spread = std::max(spread, std::isfinite(x) ? sigmoid ? std::fabs(x) : largest - x : 0);
+            }
+            for (int i = 0; i < best; i++) {
+                if (i >= int(chosen.size())) {
+                    y.push_back({output == "indices" ? -1.0 : 0, 0});
+                    continue;
+                }
+                const int e = chosen[size_t(i)];
+                const double divisor = sigmoid ? renormalise ? of_chosen + 1e-20 : 1 : all ? sum : of_chosen;
+                const double value = lost ? kNaN : scores[size_t(e)] / divisor;
+                const double error = (12 + 4 * std::min(spread, 90.0) + n) * kRoundoff * value + 1e-37;
+                y.push_back(output == "indices" ? Expected{double(e), 0} : Expected{value, std::isnan(value) ? 0 : error});
+            }
+        }
+        return y;
+    }
+
+    static std::vector<Expected> of_softmax(const std::string &output, const Problem &p) {
         const int best = std::stoi(param(p, "top_k", "2")), n = p.dim("n");
         const bool all = param(p, "softmax_first", "true") == "true" && param(p, "renormalise", "true") == "false";
         std::vector<Expected> y;
         for (int row = 0; row < p.dim("m"); row++) {
             std::vector<double> logits;
             for (int e = 0; e < n; e++) {
-                logits.push_back(p.has("logits") ? p["logits"](e, row) : linear(p, "x", row, "w", e, p.dim("k"), "").value);
+                logits.push_back(logit_of(p, e, row));
             }
             std::vector<int> order(logits.size());
             std::iota(order.begin(), order.end(), 0);

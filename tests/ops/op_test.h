@@ -144,10 +144,13 @@ public:
     /** The dimensions in which an output may start anywhere and be computed in part. */
     virtual std::vector<std::string> open_dims() const = 0;
 
-    /** Of these, those for which a row's result is the same bits whatever else a call has (docs/reference/same_bits.md). */
-    virtual std::vector<std::string> same_dims() const {
+    /** The dimensions along which a result is the same bits whatever else a call has (docs/reference/same_bits.md). */
+    virtual std::vector<std::string> batch_dims() const {
         return open_dims();
     }
+
+    /** Makes what does not lie along a dimension fit a part of it, elements from `first` on, that was cut out of a call of all. */
+    virtual void fit(KernelArguments & /*part*/, KernelArguments & /*all*/, const Dims & /*of_part*/, int /*first*/) const {}
 
     /** Dimensions that a schedule, by its name, fixes as it ships. */
     virtual Dims fixed_dims(const std::string & /*schedule*/) const {

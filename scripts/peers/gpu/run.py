@@ -27,12 +27,25 @@ HAS_TRITON = importlib.util.find_spec("triton") is not None
 SETS_OF_BYTES = 256 << 20  # inputs rotate among sets that are together several times the L2
 
 
+def of_experts(what, dims, extents, g):
+    """Where the experts' rows begin, which have as many each, or what says which row is which."""
+    count = dims["tokens"] * dims["top_k"]
+    if what == "offsets":
+        return (torch.arange(dims["experts"] + 1, device="cuda") * count // dims["experts"]).int()
+    if what == "row_index":
+        return torch.randint(0, dims["tokens"], extents, generator=g, device="cuda", dtype=torch.int32)
+    return torch.randperm(count, generator=g, device="cuda").view(extents).int()
+
+
 def inputs(case, dims, kind, seed):
     g = torch.Generator(device="cuda").manual_seed(seed)
     values = {}
     for name, (extents, what) in case.tensors(dims).items():
         if what == "labels":
             values[name] = torch.randint(0, dims["cols"], extents, generator=g, device="cuda", dtype=torch.int32)
+            continue
+        if what in ("offsets", "row_index", "place"):
+            values[name] = of_experts(what, dims, extents, g)
             continue
         if what in ("lengths", "columns"):
             low, high = (1, dims["keys"] + 1) if what == "lengths" else (0, dims["n"])
