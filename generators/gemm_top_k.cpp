@@ -156,8 +156,8 @@ private:
 
     Var i{"i"}, c{"c"}, n{"n"};
     Func kept{"kept"}, panel_best{"panel_best"}, best_panels{"best_panels"}, floor{"floor"}, chunk_top{"chunk_top"}, listed{"listed"},
-        parts_of_panels{"parts_of_panels"}, panels{"panels"}, ranked{"ranked"}, least{"least"}, searched{"searched"}, panel_top{"panel_top"}, parts_of_top{"parts_of_top"},
-        top{"top"};
+        parts_of_panels{"parts_of_panels"}, panels{"panels"}, ranked{"ranked"}, least{"least"}, searched{"searched"},
+        panel_top{"panel_top"}, parts_of_top{"parts_of_top"}, top{"top"};
 };
 
 }  // namespace

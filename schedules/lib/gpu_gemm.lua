@@ -165,7 +165,7 @@ local chains = {
   { tiles_of_two[7], tiles[9] }, -- 128, of many columns
 }
 
--- What schedules of a chain of products leave open, with the usual stages: two products that share the rows, then one of what comes of them.
+-- What schedules of a chain leave open, with the usual stages: two products that share the rows, then one of what comes of them.
 function gemm.chain_params()
   return {
     rows    = tune { 0, 16, 32, 64, 128, 192, default = 0 }, -- of a tile of gate and up; 0: the sizes of a call decide

@@ -33,7 +33,7 @@ constexpr int kIndependentSums = 12;
                          : constraint(a), constraint(b), constraint(c), constraint(d), constraint(e), constraint(f), constraint(g),        \
                            constraint(h), constraint(i), constraint(j), constraint(k), constraint(l));                                     \
         }                                                                                                                                  \
-        return double(operations) * kIndependentSums * double(rounds);                                                                                \
+        return double(operations) * kIndependentSums * double(rounds);                                                                     \
     }
 
 // As text, so that a compiler without the instructions' intrinsics will do, and none folds the sums.

@@ -42,8 +42,8 @@ Arguments own(const std::string &command, const Arguments &more) {
 TEST_CASE("explain for CUDA takes one's own generator", "[device]") {
     const Folder folder;
     const std::string file = written(folder, "rows.lua", Kernels::kOfAnySize);
-    const ProcessResult r =
-        run(own("explain", {"--schedule", file, "--target", "cuda-sm_90a", "--shape", "y=4096x512", "--predict", "--json"}), {kDriverOfNobody});
+    const ProcessResult r = run(
+        own("explain", {"--schedule", file, "--target", "cuda-sm_90a", "--shape", "y=4096x512", "--predict", "--json"}), {kDriverOfNobody});
     INFO(r.err);
     REQUIRE(r.exit_code == 0);
     const auto j = halyard::parse_json(r.out);
@@ -63,7 +63,8 @@ TEST_CASE("explain for CUDA takes one's own generator", "[device]") {
     const ProcessResult none = run(own("explain", {"--target", "cuda-sm_90a"}), {kDriverOfNobody});
     CHECK(none.exit_code == 2);
     CHECK(contains(none.err, "name a Lua file with --schedule"));
-    const ProcessResult wrong_size = run(own("explain", {"--schedule", file, "--target", "cuda-sm_90a", "--shape", "z=4x4"}), {kDriverOfNobody});
+    const ProcessResult wrong_size =
+        run(own("explain", {"--schedule", file, "--target", "cuda-sm_90a", "--shape", "z=4x4"}), {kDriverOfNobody});
     CHECK(wrong_size.exit_code == 2);
     CHECK(contains(wrong_size.err, "there is no argument \"z\""));
 }

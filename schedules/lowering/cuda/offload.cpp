@@ -63,8 +63,8 @@ Expr of_arguments(const Expr &condition) {
                 const size_t at = op->name.rfind(infix);
                 if (op->param.defined() && op->param.is_buffer() && at != std::string::npos) {
                     const int d = std::stoi(op->name.substr(at + infix.size()));
-                    return Call::make(Int(32), std::string("_halide_buffer_get_") + field, {handle_of(op->name.substr(0, at) + ".buffer"), d},
-                                      Call::Extern);
+                    return Call::make(Int(32), std::string("_halide_buffer_get_") + field,
+                                      {handle_of(op->name.substr(0, at) + ".buffer"), d}, Call::Extern);
                 }
             }
             return op;

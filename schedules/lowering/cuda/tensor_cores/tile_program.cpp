@@ -15,7 +15,6 @@ using namespace Halide::Internal;
 
 namespace {
 
-
 int rank_of_operand(const ProductPart &product, const std::string &buffer) {
     FreeVariables free;
     product.nest.accept(&free);

@@ -182,8 +182,8 @@ private:
                 if (sum ? !is_place() : !is_row(op->index)) {
                     reader.fail("stands in one kernel with something that reads " + op->name + " elsewhere than in its own row and column");
                 }
-                return Load::make(op->type, op->name, int_variable(sum ? kChainElement : kChainHeldRow), Buffer<>(), Parameter(), const_true(),
-                                  ModulusRemainder());
+                return Load::make(op->type, op->name, int_variable(sum ? kChainElement : kChainHeldRow), Buffer<>(), Parameter(),
+                                  const_true(), ModulusRemainder());
             }
 
         public:
