@@ -8,7 +8,8 @@
 //
 // Only the first lengths[n] keys of an entry of the batch count, whatever stands behind them. The
 // queries stand at the last of them (bottom right): with `causal`, query i sees keys up to
-// lengths[n] - queries + i. Values that only some of the queries see have to be finite. A query that
+// lengths[n] - queries + i. Values that only some of the queries see have to be finite, and by tensor cores those that a
+// window leaves out, which are multiplied by 0 with what else is in their block. A query that
 // may see no key gives zeros.
 
 #include <cmath>

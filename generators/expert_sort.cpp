@@ -61,13 +61,13 @@ public:
             counts(clamp(id(c * chunk + in_chunk), 0, last), c) += 1;
         }
         if (on_gpu) {  // sums of a thread each, in place of scans
-            RDom in_front(0, chunks, "c"), others(0, experts, "n");
+            RDom in_front(0, chunks, "earlier"), others(0, experts, "n");
             in_front.where(in_front < c);
             before(e, c) += counts(e, in_front);
             others.where(others < e);
             first(e) += before(others, chunks);
         } else {
-            RDom before_c(1, chunks, "c"), before_e(1, experts, "n");
+            RDom before_c(1, chunks, "later"), before_e(1, experts, "n");
             before(e, c) = 0;
             before(e, before_c) = before(e, before_c - 1) + counts(e, before_c - 1);
             first(e) = 0;

@@ -18,7 +18,7 @@ return schedule "expert_sort" {
     k.counts:compute_root():parallel("c", p.task, "guard"):vectorize("e", lanes, "guard")
     k.counts:update(0):parallel("c", p.task, "guard")
     k.before:compute_root():vectorize("e", lanes, "guard")
-    k.before:update(0):reorder("e", "c"):vectorize("e", lanes, "guard")
+    k.before:update(0):reorder("e", "later"):vectorize("e", lanes, "guard")
     k.first:compute_root()
     k.placed:compute_root()
     local _, in_chunk = k.placed:split("p", p.chunk, "guard", "c", "in_chunk")

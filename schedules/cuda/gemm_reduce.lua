@@ -7,7 +7,7 @@ return schedule "gemm_reduce" {
   target = "cuda",
 
   generator = logits.tensor_generator(256),
-  params = logits.tensor_params,
+  params = logits.tensor_params_of_sums,
   where = logits.tiles_fit,
   versions = logits.versions,
 

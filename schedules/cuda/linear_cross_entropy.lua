@@ -8,7 +8,7 @@ return schedule "linear_cross_entropy" {
   target = "cuda",
 
   generator = logits.tensor_generator(192),
-  params = logits.tensor_params,
+  params = logits.tensor_params_of_sums,
   where = logits.tiles_fit,
   versions = logits.versions,
 

@@ -140,15 +140,22 @@ logits.tensor_params = {
   raster = tune { 4, 8, 16, default = 16 },     -- rows of tiles taken together
   ping_pong = tune { false, true, default = false }, -- with 64 rows: one half of a block multiplies while the other finishes its tile
 }
+-- The same where numbers are added up over the columns of a panel, which tiles of other rows do in another order.
+logits.tensor_params_of_sums = {
+  invariant = grid.invariant, -- a row's result is the same bits for any number of rows
+}
+for name, choices in pairs(logits.tensor_params) do logits.tensor_params_of_sums[name] = choices end
+
 function logits.tiles_fit(p, target)
   if p.rows == 0 then return p.stages == 4 and not p.ping_pong end
   return p.rows * p.panel <= 128 * 256 and p.stages * 128 * (p.rows + p.panel) <= target.shared_bytes - 1024
     and (p.rows == 64 or not p.ping_pong)
 end
 
--- Few rows take tiles of 64, so that as much as there is room for is of the weights. A row's sums are the same bits in both.
+-- Few rows take tiles of 64, so that as much as there is room for is of the weights.
 function logits.versions(k, p)
   if p.rows > 0 then return { {} } end
+  if p.invariant then return { { rows = 128 } } end
   return { { when = k.x:dim(1):extent():at_most(64), rows = 64 }, { rows = 128 } }
 end
 

@@ -120,7 +120,8 @@ public:
         if (weights != build.end() && weights->second == "two_bf16" && !in_parts) {
             weights->second = "exact";
         }
-        if (build.count("query_block")) {
+        const auto target = build.find("target");
+        if (build.count("query_block") && target != build.end() && target->second == "cuda") {
             build.erase("weight_type");
             build["key_block"] = "64";
             if (build.at("schedule") == "attention") {
