@@ -49,7 +49,7 @@ TEST_CASE("The version of rules that compare estimates, the last one, and none",
     INFO(product.dump(1));
     CHECK(contains(product.at("why").at(0), ", with the sizes put into a rule that --json has."));
     CHECK(contains(product.at("all").at(product.at("number").get<size_t>() - 1).at("when"), "k.a:dim(1):extent()"));
-    const auto large = explained("gemm", "m=8192,n=8192,k=4096").at("version");
+    const auto large = explained("gemm", "m=16896,n=4096,k=4096").at("version");
     CHECK(large.at("number") == large.at("all").size());
     CHECK(contains(large.at("why").at(0), "taken because it is the last, for calls that none before it is for."));
     const auto attention = explained("attention", "d=32,queries=256,keys=256,heads=12,key_heads=12,batch=1", {"--set", "head_dim=32"});
