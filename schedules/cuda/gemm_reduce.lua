@@ -9,7 +9,7 @@ return schedule "gemm_reduce" {
   generator = logits.tensor_generator(256),
   params = logits.tensor_params_of_sums,
   where = logits.tiles_fit,
-  versions = logits.versions,
+  versions = logits.versions_of_sums,
 
   apply = function(k, p)
     logits.on_tensor_cores(k, p, { "panel_max", "panel_sum" })

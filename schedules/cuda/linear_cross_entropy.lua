@@ -10,7 +10,7 @@ return schedule "linear_cross_entropy" {
   generator = logits.tensor_generator(192),
   params = logits.tensor_params_of_sums,
   where = logits.tiles_fit,
-  versions = logits.versions,
+  versions = logits.versions_of_sums,
 
   apply = function(k, p)
     logits.on_tensor_cores(k, p, { "panel_max", "panel_sum", "panel_label" })

@@ -155,8 +155,12 @@ end
 -- Few rows take tiles of 64, so that as much as there is room for is of the weights.
 function logits.versions(k, p)
   if p.rows > 0 then return { {} } end
-  if p.invariant then return { { rows = 128 } } end
   return { { when = k.x:dim(1):extent():at_most(64), rows = 64 }, { rows = 128 } }
+end
+
+function logits.versions_of_sums(k, p)
+  if p.rows == 0 and p.invariant then return { { rows = 128 } } end
+  return logits.versions(k, p)
 end
 
 -- Stores all logits, or what is made of each, a block a tile.
