@@ -30,7 +30,7 @@ return schedule "rms_norm_gemm" {
   versions = function(k, p, target)
     if p.rows > 0 then return { {} } end
     local size = { rows = k.x:dim(1):extent(), columns = k.w_nk:dim(1):extent(), depth = k.x:dim(0):extent() }
-    return gemm.versions(size, target, { invariant = p.invariant })
+    return gemm.versions(size, target, { in_one_block = true, invariant = p.invariant })
   end,
 
   apply = function(k, p)

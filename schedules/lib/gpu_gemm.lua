@@ -31,6 +31,7 @@ local tiles = {
   { rows = 16,  columns = 64,  stages = 6, start = 1350, fill = 1280, step = 104, often = true },
   { rows = 32,  columns = 64,  stages = 6, start = 1360, fill = 1800, step = 116, often = true },
   { rows = 64,  columns = 64,  stages = 8, start = 2670, fill = 580,  step = 177, often = true },
+  { rows = 64,  columns = 64,  stages = 6, start = 2490, fill = 2930, step = 260, cluster = 8 }, -- few columns, long k
   { rows = 64,  columns = 128, stages = 6, start = 2620, fill = 890,  step = 223, often = true },
   { rows = 64,  columns = 192, stages = 5, start = 2440, fill = 1250, step = 282 },
   { rows = 128, columns = 128, stages = 5, start = 2330, fill = 1760, step = 324 },
@@ -93,7 +94,7 @@ local function cost_of(t, size, target, more)
   local cluster = cluster_of(t)
   local rounds = divided(divided(size.rows, t.rows) * across * cluster, target.multiprocessors)
   local ns = rounds * (divided(size.depth, depth * cluster) * t.step + t.fill) + (t.start or 0)
-  if t.warps or t.rows <= gemm.skinny then return ns end
+  if t.warps or t.rows <= gemm.skinny or cluster > 1 then return ns end
   return ns + size.rows:at_most(gemm.skinny):select(1000000000, 0)
 end
 
@@ -137,14 +138,14 @@ end
 --
 -- size    rows, columns and depth of the product, as expressions; several columns for several products, whose blocks run together
 -- more    products: that share the rows (1), of so many columns each         operand_bytes: of an element (2)
---         often: only those that are taken most often
+--         in_one_block: no blocks share a tile                               often: only those that are taken most often
 --         repacked: the matrices that repack() takes, for versions that do
 --         tiles: to choose among, as tiles_of_few_bits
 --         invariant: only tiles by which a row's result is the same bits for any number of rows
 function gemm.versions(size, target, more)
   local versions = {}
   local function suits(t)
-    return (t.often or not more.often) and (sums_alike(t) or not more.invariant)
+    return (cluster_of(t) == 1 or not more.in_one_block) and (t.often or not more.often) and (sums_alike(t) or not more.invariant)
   end
   if more.repacked then
     local aligned
@@ -161,8 +162,8 @@ local chains = {
   { tiles_of_two[1], tiles[1] }, -- 16 rows
   { tiles_of_two[2], tiles[3] }, -- 32
   { tiles_of_two[3], tiles[4] }, -- 64
-  { tiles_of_two[6], tiles[7] }, -- 128
-  { tiles_of_two[7], tiles[9] }, -- 128, of many columns
+  { tiles_of_two[6], tiles[8] }, -- 128
+  { tiles_of_two[7], tiles[10] }, -- 128, of many columns
 }
 
 -- What schedules of a chain leave open, with the usual stages: two products that share the rows, then one of what comes of them.
