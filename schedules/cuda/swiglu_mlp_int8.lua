@@ -15,10 +15,7 @@ return schedule "swiglu_mlp_int8" {
 
   versions = function(k, p, target)
     if p.rows > 0 then return { {} } end
-    local hidden = k.w_up_nk:dim(1):extent()
-    local size = { rows = k.x:dim(1):extent(), columns = hidden, depth = k.x:dim(0):extent() }
-    local back = { rows = size.rows, columns = k.w_down_nk:dim(1):extent(), depth = hidden }
-    return gemm.chain_versions(size, back, target, { operand_bytes = 1 })
+    return gemm.chain_versions(k, target, { operand_bytes = 1 })
   end,
 
   apply = function(k, p)

@@ -133,8 +133,8 @@ local function tile_versions(size, target, more, suits, condition)
 end
 
 -- The versions of a product: a call takes the tiles that are done first. All multiprocessors have a block at a time, so a product takes as
--- many rounds as its blocks are times the multiprocessors: few rows or columns want small tiles, so that all have one; many want large
--- tiles, which read less for each product.
+-- many rounds as its blocks are times the multiprocessors: few rows or columns want small tiles, so that all have one, or, where the depth
+-- is long, blocks that share a tile's depth; many want large tiles, which read less for each product.
 --
 -- size    rows, columns and depth of the product, as expressions; several columns for several products, whose blocks run together
 -- more    products: that share the rows (1), of so many columns each         operand_bytes: of an element (2)
@@ -197,11 +197,15 @@ function gemm.chain_fits(p, target)
   return gemm.tiles_fit(p, target, { products = 2 }) and gemm.tiles_fit(back, target, { products = 1 })
 end
 
--- The versions of a chain: two products that share the rows, then one of what comes of them. The tiles of the latter are back_rows, back
--- columns and back_stages.
+-- The versions of a feed-forward block: two products that share the rows of k.x, then one of what comes of them. The tiles of the latter
+-- are back_rows, back columns and back_stages.
 --
+-- k       with buffers x, w_up_nk and w_down_nk
 -- more    invariant, operand_bytes: as of versions()
-function gemm.chain_versions(size, size_back, target, more)
+function gemm.chain_versions(k, target, more)
+  local hidden = k.w_up_nk:dim(1):extent()
+  local size = { rows = k.x:dim(1):extent(), columns = hidden, depth = k.x:dim(0):extent() }
+  local size_back = { rows = size.rows, columns = k.w_down_nk:dim(1):extent(), depth = hidden }
   local versions, costs = {}, {}
   for _, c in ipairs(chains) do
     local t, back = c[1], c[2]
