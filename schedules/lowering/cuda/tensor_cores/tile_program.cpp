@@ -55,10 +55,6 @@ TileOfProduct with_step(TileOfProduct t, const std::string &step, const std::str
     return t;
 }
 
-bool is_half(const Type &t) {
-    return t.is_float() && t.bits() == 16;
-}
-
 bool is_byte(const Type &t) {
     return t.is_int_or_uint() && t.bits() == 8;
 }

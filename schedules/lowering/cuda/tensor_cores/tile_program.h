@@ -30,6 +30,11 @@
 
 namespace halyard {
 
+/** float16 or bfloat16. */
+inline bool is_half(const Halide::Type &t) {
+    return t.is_float() && t.bits() == 16;
+}
+
 /** Where elements of tensors lie. */
 struct Strides {
     /** Of buffers that the pipeline allocates, and of those whose strides the generator says; of others they are variables. */

@@ -26,10 +26,6 @@ int whole_units(int registers) {
     return registers / 8 * 8;
 }
 
-bool is_16_bit_float(const Type &t) {
-    return t.is_float() && t.bits() == 16;
-}
-
 int most_asked(const BlockProgram &program, int TensorCores::*what) {
     int most = 1;
     for (const TileNode *n : program.products()) {
@@ -103,7 +99,7 @@ void BlockLaunch::check() const {
     for (const TileNode *n : program_.products()) {
         const TileOfProduct &t = n->product;
         const auto fail = n->asked->fail;
-        if (!is_16_bit_float(t.a.type) || t.a.type != t.b.type || t.sum != Float(32)) {
+        if (!is_half(t.a.type) || t.a.type != t.b.type || t.sum != Float(32)) {
             std::ostringstream s;
             s << "multiplies " << t.a.type << " by " << t.b.type << " and sums them as " << t.sum
               << "; beside others, or with operands that are computed on the way in, there are tensor cores for float16 by float16 and "
