@@ -80,8 +80,15 @@ public:
         read_only_if(*this, experts > 0 && rows > 0 && x.dim(1).extent() > 0, unread, Granted::kNo);
         define_slots();
 
-        source(i, t) = row_of_x(clamp(slot(t)[1] + min(i, slot(t)[2] - 1), 0, max(rows - 1, 0)));
-        x_f(k, i, t) = load_f32(x(k, clamp(source(i, t), 0, max(x.dim(1).extent() - 1, 0))));
+        const Expr last = max(rows - 1, 0);
+        if (get_target().has_gpu_feature() && !gather) {
+            // Rows behind those of the slot are read, and not stored: a tile of x is a box.
+            source(i, t) = min(clamp(slot(t)[1], 0, last) + i, last);
+            x_f(k, i, t) = load_f32(x(k, source(i, t)));
+        } else {
+            source(i, t) = row_of_x(clamp(slot(t)[1] + min(i, slot(t)[2] - 1), 0, last));
+            x_f(k, i, t) = load_f32(x(k, clamp(source(i, t), 0, max(x.dim(1).extent() - 1, 0))));
+        }
         const Expr expert = clamp(slot(t)[0], 0, max(experts - 1, 0));
         const Expr count = slot(t)[2];
         for (const Part &p : parts()) {
@@ -104,7 +111,12 @@ public:
         };
         activated(col, i, t) = activate(activation, linear(parts()[0]), get_target(), type);
         z(col, i, t) = gated ? activated(col, i, t) * linear(parts()[1]) : activated(col, i, t);
-        combine ? define_sums() : define_rows();
+        if (combine) {
+            define_sums();
+            return;
+        }
+        y.dim(1).set_bounds(0, rows);
+        define_rows(y, [&](const Expr &row) { return clamp(row, y.dim(1).min(), y.dim(1).max()); });
     }
 
 private:
@@ -141,40 +153,30 @@ private:
         slots = select(experts > 0, rows / tile + experts, 0);
     }
 
-    /** Where z has a row: its place among the rows of all slots, or -1. */
-    void define_places() {
-        find_last(row_expert, row, kExpertBits, experts, [&](const Expr &e) { return offset(e) <= row; });
-        const Expr e = row_expert(row), of_expert = row - offset(e), at = first_slot(e) * tile + of_expert;
-        place_of_row(row) = select(experts > 0 && of_expert >= 0 && row < offset(e + 1), clamp(at, 0, max(slots * tile - 1, 0)), -1);
-    }
-
     Expr row_of_x(const Expr &row) {
         return gather ? (*row_index)(row) : row;
     }
 
-    /** A row of y for each that an expert has, and 0 for the others. */
-    void define_rows() {
-        y.dim(1).set_bounds(0, rows);
+    /** A row for each that an expert has, and 0 for the others. `to`: keeps rows inside of what is stored. */
+    template<typename Inside>
+    void define_rows(Func out, const Inside &to) {
         const Expr begin = offset(0), end = select(experts > 0, offset(experts), 0);
-        const auto in_y = [&](const Expr &row) { return clamp(row, y.dim(1).min(), y.dim(1).max()); };
-        if (get_target().has_gpu_feature()) {
-            define_places();
-            const Expr at = place_of_row(row);
-            y(col, row) = store_as(type, select(at >= 0, z(col, max(at, 0) % tile, max(at, 0) / tile), 0.0f));
-            return;
-        }
-        y(col, row) = undef(type);
+        out(col, row) = undef(type);
         RDom r({{0, Expr(tile)}, {0, slots}}, "r");
         r.where(slot(r.y)[2] > 0);
         r.where(r.x < slot(r.y)[2]);
-        y(col, in_y(slot(r.y)[1] + r.x)) = store_as(type, z(col, r.x, r.y));
+        out(col, to(slot(r.y)[1] + r.x)) = store_as(type, z(col, r.x, r.y));
         RDom left(0, rows, "left");
         left.where(left < begin || left >= end);
-        y(col, in_y(left)) = store_as(type, 0.0f);
+        out(col, to(left)) = store_as(type, 0.0f);
+        // No two slots have a row in common, as offsets are in ascending order.
+        for (int update : {0, 1}) {
+            out.update(update).allow_race_conditions();
+        }
     }
 
     /** A row of y for each token. On the host an expert's rows are added where their tokens are, in the order of the experts; on a
-     * GPU a token fetches the rows of its slots, in the order of these. */
+     * GPU a token fetches the rows of its slots, rounded to the type, in the order of these. */
     void define_sums() {
         const Expr top_k = place->dim(0).extent(), tokens = place->dim(1).extent();
         y.dim(1).set_bounds(0, tokens);
@@ -183,12 +185,12 @@ private:
         place->dim(0).set_min(0);
         place->dim(1).set_min(0);
         if (get_target().has_gpu_feature()) {
-            define_places();
+            define_rows(product_rows, [&](const Expr &row) { return clamp(row, 0, max(rows - 1, 0)); });
             RDom s(0, top_k, "s");
             const Expr here = min(token, tokens - 1);  // a schedule may round tokens up
-            const Expr given = (*place)(s, here), at = place_of_row(clamp(given, 0, max(rows - 1, 0)));
-            s.where(given >= 0 && given < rows && at >= 0);
-            sum(col, token) += (*scores)(s, here) * z(col, max(at, 0) % tile, max(at, 0) / tile);
+            const Expr given = (*place)(s, here);
+            s.where(given >= 0 && given < rows);
+            sum(col, token) += (*scores)(s, here) * load_f32(product_rows(col, clamp(given, 0, max(rows - 1, 0))));
             y(col, token) = store_as(type, sum(col, token));
             return;
         }
@@ -210,7 +212,7 @@ private:
 
     Var col{"col"}, row{"row"}, i{"i"}, t{"t"}, k{"k"}, token{"row"};
     Expr experts, rows, slots;
-    Func slot_expert{"slot_expert"}, slot{"slot"}, row_expert{"row_expert"}, place_of_row{"place_of_row"}, source{"source"}, x_f{"x_f"};
+    Func slot_expert{"slot_expert"}, slot{"slot"}, source{"source"}, x_f{"x_f"}, product_rows{"product_rows"};
     Func acc{"acc"}, gate{"gate"}, up{"up"}, acc_one{"acc_one"}, gate_one{"gate_one"}, up_one{"up_one"};
     Func activated{"activated"}, z{"z"}, pair{"pair"}, sum{"sum"};
 };

@@ -132,7 +132,8 @@ void add_kind_words(const Stage &stage, const Definition &now, const Definition 
     if (now.schedule().atomic() && !(was && was->schedule().atomic())) {
         words.emplace_back(":atomic()");
     }
-    if (now.schedule().override_atomic_associativity_test() || now.schedule().allow_race_conditions()) {
+    const bool races = now.schedule().allow_race_conditions() && !(was && was->schedule().allow_race_conditions());
+    if (now.schedule().override_atomic_associativity_test() || races) {
         no_words("loops that run in parallel without a proof that this is right");
     }
     std::vector<int> outwards = l.order;

@@ -1,42 +1,83 @@
 -- What the CUDA schedules of grouped_gemm share.
 
+local gemm = require "lib.gpu_gemm"
 local tiles = require "lib.gpu_tiles"
 local elementwise = require "lib.gpu_elementwise"
 
 local experts = {}
 
--- What each slot is, which rows of x it has, and of which expert a row is: kernels of a few threads before the products.
-function experts.slots(k)
-  local function searched(func, search, loop)
-    elementwise.elements(func:compute_root(), { rows = { loop }, threads = 64 })
-    search:compute_at(func, "thread"):store_in "register"
-  end
-  searched(k.slot, k.slot_expert, "t")
-  elementwise.elements(k.source:compute_root(), { rows = { "i", "t" }, threads = 128 })
-  searched(k.place_of_row, k.row_expert, "row")
+-- The products of a slot: two, if they are gated.
+local function products(k)
+  return k:has "gate" and { { k.gate, k.w_gate_f }, { k.up, k.w_up_f } } or { { k.acc, k.w_f } }
 end
 
--- Has threads store the rows of y from the products of slots: each its own, or the sum of those of a token.
-function experts.rows(k, o)
-  elementwise.vectors(k.y, { rows = { "row" }, threads = o.threads, unroll = 1, vector = 4 })
+-- What each slot is, in a kernel of a few threads before the products.
+function experts.slots(k)
+  elementwise.elements(k.slot:compute_root(), { rows = { "t" }, threads = 64 })
+  k.slot_expert:compute_at(k.slot, "thread"):store_in "register"
+end
+
+-- The Func that has the rows of slots: y, or what is summed by token.
+local function rows_of_slots(k)
+  return k:has "sum" and k.product_rows:compute_root() or k.y
+end
+
+-- Has threads clear the rows that no expert has, and sum those of each token.
+local function other_rows(k, out, p)
+  local left = out:update(1)
+  left:split("left", 64, "guard", "block", "in_block")
+  left:split("col", p.threads, "guard", "step", "thread")
+  left:reorder("step", "in_block", "thread", "block"):gpu_blocks("block"):gpu_threads("thread"):never_partition_all()
   if k:has "sum" then
+    elementwise.vectors(k.y, { rows = { "row" }, threads = p.threads, unroll = 1, vector = 4 })
     k.sum:compute_at(k.y, "thread"):store_in "register":bound_extent("col", 4):bound_extent("row", 1):vectorize "col"
     k.sum:update(0):reorder("col", "s"):vectorize "col"
   end
 end
 
--- The products of slots in tiles of registers, as tiles.product() has them, a tile of each slot and its columns.
-function experts.tiles(k, p)
-  local z = k.z:compute_root()
-  local o = { row = "i", rows = p.tile, columns = p.columns, depth = p.depth, blocks = { "t" }, others = { "t" } }
-  local block = tiles.blocks(z, o)
-  local products = k:has "gate" and { { k.gate, k.w_gate_f }, { k.up, k.w_up_f } } or { { k.acc, k.w_f } }
-  for _, product in ipairs(products) do
-    local acc, w = table.unpack(product)
-    o.a = { func = products[2] and k.x_f:in_(acc) or k.x_f, loop = "i", k = "k", together = "k", others = { "t" } }
-    o.b = { func = w, loop = "col", k = "k", together = "k", others = { "t" } }
-    tiles.sums(acc, { z, block }, o)
+-- Has the tensor cores compute a tile of a slot's rows in a block. The rows of x are fetched by their index.
+--
+--   for slot: for row: for col: y
+--     ->
+--   blocks tile_col, slot
+--     if it has rows: for step: fetch tiles of x and w | acc += x * w
+--     y rows = f(acc)
+--
+-- p       as of gemm.tensor_tiles(), rows those of a slot; threads of a block that clears or sums rows
+function experts.tensor_tiles(k, p)
+  experts.slots(k)
+  local out = rows_of_slots(k)
+  local rows = out:update(0)
+  rows:split("col", p.columns, "guard", "tile_col", "col_in_tile")
+  rows:reorder("col_in_tile", "r_x", "tile_col", "r_y"):gpu_blocks({ "tile_col", "r_y" }):never_partition_all()
+  for _, product in ipairs(products(k)) do
+    gemm.tensor_sums(product[1], { out, "tile_col" }, p, { row = "i", others = { "t" } })
   end
+  other_rows(k, out, p)
+end
+
+-- The same without tensor cores: operands in shared memory, sums in the registers of threads (tiles.sums()).
+--
+-- p       rows, columns, depth, as tiles.sums() takes them; threads as above
+function experts.thread_tiles(k, p)
+  experts.slots(k)
+  elementwise.elements(k.source:compute_root(), { rows = { "i", "t" }, threads = 128 })
+  local out = rows_of_slots(k)
+  local rows = out:update(0)
+  rows:split("col", p.columns, "guard", "tile_col", "col_in_tile")
+  local col = tiles.pieces(rows, "col_in_tile")
+  rows:split("r_x", p.rows // 16, "guard", "row_thread", "row_near") -- as the sums are cut among 16 threads
+  rows:reorder(col.near, col.part, "row_near", col.thread, "row_thread", "tile_col", "r_y")
+  rows:gpu_threads({ col.thread, "row_thread" }):gpu_blocks({ "tile_col", "r_y" }):vectorize(col.near):never_partition_all()
+  local o = { row = "i", rows = p.rows, columns = p.columns, depth = p.depth, others = { "t" } }
+  local all = products(k)
+  for _, product in ipairs(all) do
+    local acc, w = table.unpack(product)
+    o.a = { func = all[2] and k.x_f:in_(acc) or k.x_f, loop = "i", k = "k", together = "k", others = { "t" } }
+    o.b = { func = w, loop = "col", k = "k", together = "k", others = { "t" } }
+    tiles.sums(acc, { out, "tile_col" }, o)
+  end
+  other_rows(k, out, p)
 end
 
 return experts

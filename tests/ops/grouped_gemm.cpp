@@ -58,7 +58,7 @@ public:
     std::string held_to() const override {
         return "(k + 1)/2 of sum \\|x w\\| + 1 of (\\|sum\\| + \\|bias\\|), through the activation; gated: of both factors; combined: of "
                "each "
-               "row times its score, and (top_k + 1)/2 of the sum of their magnitudes; 1/2 of y";
+               "row times its score, and (top_k + 1)/2 of the sum of their magnitudes, by CUDA 1/2 of each, too, of the type; 1/2 of y";
     }
 
     std::vector<std::string> open_dims() const override {
@@ -137,7 +137,10 @@ public:
                     if (row < 0 || !has_expert[size_t(row)]) {
                         continue;
                     }
-                    const Inexact term = times({p["scores"](s, token), 0}, products[size_t(row) * n + col]);
+                    Inexact product = products[size_t(row) * n + col];
+                    product.error +=
+                        p.on_gpu ? roundoff_of(p) * (std::fabs(product.value) + product.error) + 0x1p-25 : 0;  // rounded rows are summed
+                    const Inexact term = times({p["scores"](s, token), 0}, product);
                     sum.value += term.value;
                     sum.error += term.error;
                     magnitude += std::fabs(term.value);
@@ -150,6 +153,10 @@ public:
     }
 
 private:
+    static double roundoff_of(const Problem &p) {
+        return p.is("type", "float32") ? kRoundoff : p.is("type", "float16") ? 0x1p-11 : 0x1p-8;
+    }
+
     static Dims with(Dims dims, int top_k, int experts) {
         dims["top_k"] = top_k;
         dims["experts"] = experts;

@@ -102,6 +102,10 @@ __device__ __forceinline__ void tensor_store_wait() {
 __device__ __forceinline__ void fence_shared() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
+/** What other threads have copied or stored there, and this one knows of by a barrier, becomes visible to the tensor cores. */
+__device__ __forceinline__ void fence_received() {
+    fence_shared();
+}
 /** Which block of its cluster this one is. */
 __device__ __forceinline__ int cluster_rank() {
     int rank;

@@ -34,6 +34,8 @@ public:
         }
         return known_time >= time;
     }
+    /** Whether all of them have made what `who` wrote then visible to the tensor cores. */
+    bool received(int who, uint32_t time, uint32_t epoch) const;
 };
 
 /** When a thread has made its ordinary stores to shared memory visible to TMA and the tensor cores. */
@@ -41,6 +43,13 @@ struct Fences {
     static constexpr int kKept = kMaxBarriers;  // who fills slots of rings is ahead of those who read them by fewer
     uint32_t time[kKept], epoch[kKept];
     unsigned count;
+};
+
+/** What a thread knew of the others when it made all of that visible to the tensor cores. */
+struct Received {
+    uint32_t time[kMaxThreads];
+    uint32_t epoch;
+    bool any;  // in this block
 };
 
 /** The rest of a thread. */
@@ -53,9 +62,20 @@ struct AsyncThread {
     int registers;
 };
 inline AsyncThread async_threads[kMaxThreads];
+inline Received received[kMaxThreads];
 
 inline AsyncThread &async_thread() {
     return async_threads[state.current->number];
+}
+
+inline bool CommonKnowledge::received(int who, uint32_t time, uint32_t epoch) const {
+    for (int t = first; t < first + count; t++) {
+        const Received &r = emulator::received[t];
+        if (!r.any || r.epoch < epoch || (r.epoch == epoch && r.time[who] < time)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /** Whether the stores of `writer` up to `time` are visible to agents that those threads start. */
@@ -125,7 +145,7 @@ private:
         if (c.write_epoch == state.epoch && !of_threads.holds(c.writer, c.write_time)) {
             fail_shared(a, what, c.writer, " has written with no barrier since");
         }
-        if (!fenced(c.writer, c.write_time, c.write_epoch, of_threads)) {
+        if (!fenced(c.writer, c.write_time, c.write_epoch, of_threads) && !of_threads.received(c.writer, c.write_time, c.write_epoch)) {
             fail_shared(a, what, c.writer, " has written, without fence_shared() and a barrier after it");
         }
         good_writer = c.writer;
@@ -145,6 +165,16 @@ inline void fence_shared() {
     f.time[k] = my_time();
     f.epoch[k] = state.epoch;
     time_of(state.current->number)++;
+}
+
+/** What other threads have copied or stored there, and this one knows of by a barrier, becomes visible to the tensor cores. */
+inline void fence_received() {
+    using namespace emulator;
+    begin_extension();
+    Received &r = received[state.current->number];
+    memcpy(r.time, knowledge(state.current->number), sizeof(uint32_t) * size_t(state.thread_count));
+    r.epoch = state.epoch;
+    r.any = true;
 }
 
 }  // namespace halyard

@@ -54,6 +54,7 @@ inline void begin_block_of_extension() {
         a.open_group = false;
         memset(knowledge(t) + state.thread_count, 0, kAgents * sizeof(uint32_t));
         a.registers = registers;
+        received[t].any = false;
     }
     begin_block_of_cluster();
 }

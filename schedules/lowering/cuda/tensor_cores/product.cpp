@@ -44,6 +44,12 @@ public:
         find_dimensions(tile_.a, rows_);
         find_dimensions(tile_.b, {col_});
         tile_.left = depth_.left;
+        if (conditions_.defined()) {
+            tile_.condition = full(conditions_, lets);
+            if (std::any_of(names_.begin(), names_.end(), [&](const std::string &l) { return expr_uses_var(tile_.condition, l); })) {
+                fail_more();
+            }
+        }
     }
 
     TileOfProduct result() const {
@@ -63,6 +69,10 @@ private:
         throw CompileError(message);
     }
 
+    [[noreturn]] void fail_more() const {
+        fail("has more in its loops than the product; split them so that no condition is needed, and compute what it reads elsewhere");
+    }
+
     void descend(Stmt s, const Lets &lets) {
         for (;;) {
             if (const auto *let = s.as<LetStmt>()) {
@@ -77,9 +87,11 @@ private:
                 store_ = store;
                 body_ = s;
                 return;
+            } else if (const auto *branch = s.as<IfThenElse>(); branch && !branch->else_case.defined() && definition_of_) {
+                conditions_ = conditions_.defined() ? conditions_ && branch->condition : branch->condition;
+                s = branch->then_case;
             } else {
-                fail("has more in its loops than the product; split them so that no condition is needed, and compute what "
-                     "it reads elsewhere");
+                fail_more();
             }
         }
     }
@@ -210,11 +222,12 @@ private:
                 return o;
             }
         }
-        if (!select && reads_edge(load->index, product)) {
+        const Expr index = definition_of_ ? take_line(load->index, o) : load->index;
+        if (!select && reads_edge(index, product)) {
             fail("reads " + o.buffer + " at its edge in place of what is outside; outside may be zeros: select(inside, " + o.buffer +
                  "(..), 0)");
         }
-        const auto all = coordinates_of_(without_clamps(load->index, names_), o.buffer);
+        const auto all = coordinates_of_(without_clamps(index, names_), o.buffer);
         if (!all) {
             fail("reads " + load->name +
                  " at an index that is no sum of coordinates, the first of them with a stride of 1; leave its storage in the order of "
@@ -231,6 +244,50 @@ private:
             }
         }
         return o;
+    }
+
+    static bool loads_by(const Expr &e, const std::vector<std::string> &loops) {
+        class Find : public IRVisitor {
+            using IRVisitor::visit;
+            void visit(const Load *op) override {
+                found = found || std::any_of(loops.begin(), loops.end(), [&](const std::string &l) { return expr_uses_var(op->index, l); });
+            }
+
+        public:
+            explicit Find(const std::vector<std::string> &loops) : loops(loops) {}
+            const std::vector<std::string> &loops;
+            bool found = false;
+        } find(loops);
+        e.accept(&find);
+        return find.found;
+    }
+
+    // A coordinate that is loaded by the row or column, as of rows that are taken by an index: kLine stands in its place.
+    Expr take_line(const Expr &index, Operand &o) const {
+        class Take : public IRMutator {
+        public:
+            using IRMutator::mutate;
+
+            Expr mutate(const Expr &e) override {
+                if (e.as<Add>() || e.as<Sub>() || e.as<Mul>() || !loads_by(e, loops)) {
+                    return IRMutator::mutate(e);
+                }
+                several = several || (line.defined() && !equal(line, e));
+                line = e;
+                return Variable::make(Int(32), kLine);
+            }
+
+            explicit Take(const std::vector<std::string> &loops) : loops(loops) {}
+            const std::vector<std::string> &loops;
+            Expr line;
+            bool several = false;
+        } take(names_);
+        const Expr rest = take.mutate(index);
+        if (take.several || (take.line.defined() && expr_uses_var(take.line, depth_.name))) {
+            fail("reads " + o.buffer + " by several indices, or by one for each element; take whole rows by an index");
+        }
+        o.line = take.line;
+        return rest;
     }
 
     // ---- Operands that are computed ----
@@ -369,7 +426,12 @@ private:
                 box = l.extent;
                 origin = substitute(l.name, 0, at);
             };
-            if (c.factor_of(depth_.name) == 1 && o.depth_dimension < 0) {
+            if (o.line.defined() && c.factor_of(kLine) == 1 && others.size() == 1 && found == 0) {
+                o.other_dimension = int(d);
+                o.line = simplify(substitute(others[0].name, Variable::make(Int(32), kOperandOther), substitute(kLine, o.line, at)));
+                moves(others[found++]);
+                origin = 0;
+            } else if (c.factor_of(depth_.name) == 1 && o.depth_dimension < 0) {
                 o.depth_dimension = int(d);
                 moves(depth_);
             } else if (found < others.size() && c.factor_of(others[found].name) >= 1) {
@@ -393,9 +455,12 @@ private:
         }
     }
 
+    static constexpr const char *kLine = "operand_line_by_index";
+
     const CoordinatesOf &coordinates_of_;
     const std::function<void(const std::string &)> &fail_;
     const DefinitionOf &definition_of_;
+    Expr conditions_;
     std::vector<std::pair<std::string, Expr>> inner_;
     std::vector<Loop> loops_, rows_;
     std::vector<std::string> names_;  // of loops_

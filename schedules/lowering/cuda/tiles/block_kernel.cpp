@@ -144,9 +144,9 @@ private:
         }
         out_->open("if (threadIdx.x == 0) {");
         for (const auto &s : launch_.streams().all()) {
-            const int fill = s.from == Role::kCompute         ? launch_.warps_of_compute() * kWarp
-                             : fetching_ == Fetching::kEngine ? 1
-                                                              : launch_.warps(s.from) * kWarp;
+            const int of_engine = fetching_ == Fetching::kEngine ? 1 : 0,
+                      of_threads = BlockLaunch::threads_fetch(s, fetching_) ? launch_.warps(s.from) * kWarp : 0;
+            const int fill = s.from == Role::kCompute ? launch_.warps_of_compute() * kWarp : of_engine + of_threads;
             const int drain = s.to == Role::kCompute        ? launch_.warps_of_compute()
                               : launch_.is_read_by_wgmma(s) ? launch_.warps_of_tile() / 4
                                                             : launch_.warps_of_tile();
@@ -188,7 +188,7 @@ private:
         if (!state.empty()) {
             out_->line(state + ";");
         }
-        const bool engine = r == Role::kFetch && fetching_ == Fetching::kEngine;
+        const bool engine = r == Role::kFetch && !launch_.threads_fetch(fetching_);
         if (engine) {
             out_->open("if (thread == 0) {");
         }
@@ -231,6 +231,7 @@ private:
                 out_->line("const int " + out_->name(program_.block_names[d]) + " = " + places[d] + ";");
             }
         }
+        print_numbers(*text_, program_.numbers);
     }
 
     void declare_held() {

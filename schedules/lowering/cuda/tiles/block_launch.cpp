@@ -138,7 +138,7 @@ void BlockLaunch::check() const {
     }
     constexpr int kMostOfBox = 256;  // that TMA takes along a dimension
     for (const auto *o : fetched()) {
-        if (std::any_of(o->box.begin() + 1, o->box.end(), [](int b) { return b > kMostOfBox; })) {
+        if (!o->line.defined() && std::any_of(o->box.begin() + 1, o->box.end(), [](int b) { return b > kMostOfBox; })) {
             program_.asked().fail("reads tiles of more than " + number(kMostOfBox) + " lines of " + o->buffer + "; take smaller steps");
         }
     }
@@ -235,6 +235,18 @@ int BlockLaunch::groups_of_compute() const {
     return groups;
 }
 
+bool BlockLaunch::threads_fetch(const Stream &s, Fetching fetching) {
+    const auto by_index = [](const StreamUse &use) {
+        return std::any_of(use.tiles.begin(), use.tiles.end(), [](const StagedTile &t) { return t.operand->line.defined(); });
+    };
+    return s.from == Role::kFetch && (fetching != Fetching::kEngine || std::any_of(s.uses.begin(), s.uses.end(), by_index));
+}
+
+bool BlockLaunch::threads_fetch(Fetching fetching) const {
+    const auto &all = streams_.all();
+    return std::any_of(all.begin(), all.end(), [&](const Stream &s) { return threads_fetch(s, fetching); });
+}
+
 bool BlockLaunch::is_read_by_wgmma(const Stream &s) const {
     const auto &tiles = s.uses[0].tiles;
     return s.to == Role::kMultiply && by_wgmma() && std::none_of(tiles.begin(), tiles.end(), [](const StagedTile &t) { return t.of_rows; });
@@ -258,7 +270,7 @@ RegistersOfRoles BlockLaunch::registers(Fetching fetching) const {
         return r;
     }
     const int groups = program_.rows / kRowsOfWarpgroup * groups_of_tile_, others = threads() / kWarpgroup - groups;
-    const int given = std::min(fetching == Fetching::kEngine && !computes() ? kOfEngine : kOfThreads, r.at_begin);
+    const int given = std::min(threads_fetch(fetching) || computes() ? kOfThreads : kOfEngine, r.at_begin);
     const int taken = std::min(whole_units(((groups + others) * r.at_begin - others * given) / groups), kMost);
     if (taken > r.at_begin) {
         r.products = taken;
@@ -304,16 +316,40 @@ std::optional<ResultBox> BlockLaunch::box_of(const FusedNest &nest, const Assign
     if (!results_leave_ || nest.kind != FusedNest::kTile || !a.index.defined()) {
         return std::nullopt;
     }
+    // The copy engine stores whole tiles, up to the edge of their tensor.
+    const bool whole = loaded_by({nest.row_extent, nest.column_extent}).empty();
     const auto place = [&](const Expr &index) {
         return place_of_result({a.stored, a.value, index}, base_, program_.block_names, program_.lets, strides_);
     };
-    if (nest.columns % kAcross == 0) {
+    const auto box = [](ResultBox::How how, const std::vector<Expr> &origin) { return ResultBox{how, origin, int(origin.size())}; };
+    if (whole && nest.columns % kAcross == 0) {
         if (const auto origin = place(a.index)) {
-            return ResultBox{*origin, false};
+            return box(ResultBox::kBox, *origin);
         }
     }
-    const auto origin = place(with_sides_swapped(a.index));
-    return origin ? std::make_optional(ResultBox{*origin, true}) : std::nullopt;
+    if (const auto origin = whole ? place(with_sides_swapped(a.index)) : std::nullopt) {
+        return box(ResultBox::kAcross, *origin);
+    }
+    return nest.columns % kAcross == 0 ? rows_of(a) : std::nullopt;
+}
+
+// Of rows whose columns are neighbours in memory, and whose pieces of 16 bytes begin where threads can store them.
+std::optional<ResultBox> BlockLaunch::rows_of(const Assignment &a) const {
+    constexpr int kPiece = 8;
+    if (!is_half(a.value.type())) {
+        return std::nullopt;
+    }
+    const IndexVariables variables = {{kChainColumn, kChainRow}, extents_of_launch(base_, program_.block_names, strides_), false};
+    const auto all = tensor_coordinates(substitute_in_all_lets(expand(a.index, program_.lets)), a.stored, strides_, variables);
+    if (!all || all->size() < 2 || linear(all->front()).factor_of(kChainColumn) != 1) {
+        return std::nullopt;
+    }
+    const Expr first = simplify(substitute(kChainColumn, 0, all->front()));
+    const bool moves = std::any_of(all->begin() + 1, all->end(), [](const Expr &c) { return expr_uses_var(c, kChainColumn); });
+    if (moves || expr_uses_var(first, kChainRow) || expr_uses_var(first, kChainColumn) || !can_prove(first % kPiece == 0)) {
+        return std::nullopt;
+    }
+    return ResultBox{ResultBox::kRows, {}, int(all->size())};
 }
 
 std::vector<const Operand *> BlockLaunch::fetched() const {
@@ -337,7 +373,7 @@ Expr BlockLaunch::usable() const {
     }
     for (const Result &r : results()) {
         if (const auto at = box_of(*r.nest, *r.assignment)) {
-            e = e && is_stored_tensor(r.assignment->stored, r.assignment->value.type(), int(at->origin.size()));
+            e = e && is_stored_tensor(r.assignment->stored, r.assignment->value.type(), at->rank);
         }
     }
     return e;
@@ -370,18 +406,22 @@ Kernel BlockLaunch::with_arguments(Fetching fetching) const {
     const std::vector<Expr> all = used(fetching);
     std::set<std::string> local = {kChainRow, kChainColumn, kChainElement, kChainHeldRow, kOperandDepth, kOperandOther};
     local.insert(program_.block_names.begin(), program_.block_names.end());
+    for (const auto &n : program_.all_numbers()) {
+        local.insert(n.name);
+    }
     for (const TileNode *n : program_.nodes()) {
         local.insert(n->loop);
     }
     add_scalars(k, all, local, fetched());
     std::set<std::string> needed = loaded_by(all);
     for (const auto *o : fetched()) {
-        if (!engine) {
+        if (!engine || o->line.defined()) {
             needed.insert(o->buffer);
         }
     }
     for (const Result &r : results()) {
-        if (!engine || !box_of(*r.nest, *r.assignment)) {
+        const auto at = box_of(*r.nest, *r.assignment);
+        if (!engine || !at || !at->by_engine()) {
             needed.insert(r.assignment->stored);
         }
     }
@@ -392,17 +432,17 @@ Kernel BlockLaunch::with_arguments(Fetching fetching) const {
     for (const auto &s : streams_.all()) {
         for (const auto &use : s.uses) {
             for (const auto &t : use.tiles) {
-                if (s.from == Role::kFetch) {
+                if (s.from == Role::kFetch && !t.operand->line.defined()) {
                     k.arguments.push_back({t.name + ".map", false, false, Handle(), tensor_of(t), Expr()});
                 }
             }
         }
     }
     for (const auto &[nest, a] : results()) {
-        if (const auto at = box_of(*nest, *a)) {
+        if (const auto at = box_of(*nest, *a); at && at->by_engine()) {
             std::vector<int> box(at->origin.size(), 1);
             box[0] = kAcross;
-            box[1] = at->across ? nest->columns : kRowsOfWarpgroup;
+            box[1] = at->how == ResultBox::kAcross ? nest->columns : kRowsOfWarpgroup;
             k.arguments.push_back({a->stored + ".map", false, false, Handle(), tensor_argument(a->stored, a->value.type(), box), Expr()});
         }
     }
@@ -411,9 +451,13 @@ Kernel BlockLaunch::with_arguments(Fetching fetching) const {
 
 std::vector<Expr> BlockLaunch::used(Fetching fetching) const {
     std::vector<Expr> all = {base_.blocks[0], base_.blocks[1], base_.blocks[2]};
+    for (const auto &n : program_.all_numbers()) {
+        all.insert(all.end(), {n.load, n.needed});
+    }
     for (const auto *o : fetched()) {
-        all.insert(all.end(), o->origin.begin(), o->origin.end());
-        for (int d = 0; d < o->rank() && fetching != Fetching::kEngine; d++) {
+        const std::vector<Expr> places = o->places();
+        all.insert(all.end(), places.begin(), places.end());
+        for (int d = 0; d < o->rank() && (fetching != Fetching::kEngine || o->line.defined()); d++) {
             all.push_back(extent_of(*o, d));
             if (d > 0) {
                 all.push_back(field(o->buffer, "stride", d));
@@ -433,7 +477,7 @@ std::vector<Expr> BlockLaunch::used(Fetching fetching) const {
                 continue;
             }
             const auto at = fetching == Fetching::kEngine ? box_of(n->nest, a) : std::nullopt;
-            if (at) {
+            if (at && at->by_engine()) {
                 all.insert(all.end(), at->origin.begin(), at->origin.end());
             } else {
                 all.push_back(a.index);

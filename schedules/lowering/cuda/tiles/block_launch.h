@@ -15,8 +15,17 @@ namespace halyard {
 
 /** Where a tile begins in its tensor. */
 struct ResultBox {
-    std::vector<Halide::Expr> origin;
-    bool across = false;  // neighbours in memory are rows of the tile, and not its columns
+    enum How {
+        kBox,     // by TMA
+        kAcross,  // by TMA, as neighbours in memory are rows of the tile, and not its columns
+        kRows     // by threads, 16 bytes each: its rows lie anywhere, or some are not stored
+    };
+    How how = kBox;
+    std::vector<Halide::Expr> origin;  // of a box
+    int rank = 0;
+    bool by_engine() const {
+        return how != kRows;
+    }
 };
 
 /** That a thread has: at first, where it multiplies, and where it does not. */
@@ -70,6 +79,10 @@ public:
     RegistersOfRoles registers(Fetching fetching) const;
     bool computes() const;
 
+    /** Whether all threads of those that fetch have a part of a ring's tiles; whether they have of any. Else one asks the copy engine. */
+    static bool threads_fetch(const Stream &s, Fetching fetching);
+    bool threads_fetch(Fetching fetching) const;
+
     /** Whether nothing but wgmma reads its tiles: then one thread of a warpgroup knows when all of it is done. */
     bool is_read_by_wgmma(const Stream &s) const;
 
@@ -84,7 +97,7 @@ public:
         return groups_of_tile_ - 1 + (blocks_of_tile_ > 1 ? 1 : 0);
     }
     int bytes_of_part() const;
-    /** Of a result that leaves by TMA. */
+    /** Of a result that leaves through shared memory. */
     std::optional<ResultBox> box_of(const FusedNest &nest, const Assignment &a) const;
 
     std::vector<const Operand *> fetched() const;
@@ -97,6 +110,7 @@ private:
         const FusedNest *nest;
         const Assignment *assignment;
     };
+    std::optional<ResultBox> rows_of(const Assignment &a) const;
     static Halide::Expr tensor_of(const StagedTile &t);
     std::vector<Result> results() const;
     std::vector<Halide::Expr> used(Fetching fetching) const;
@@ -115,7 +129,7 @@ private:
     const Range shared_loops_;
     const int groups_of_tile_, blocks_of_tile_;
     Streams streams_;
-    bool results_leave_ = false;  // by TMA: there is room for them
+    bool results_leave_ = false;  // through shared memory: there is room for them
 };
 
 }  // namespace halyard

@@ -53,6 +53,9 @@ private:
             for_each_use(body, [&](const Stream &s, const StreamUse &use) {
                 if (use.first == i && s.to == role_) {
                     text_.out.line("barrier_wait(&" + full(s) + "[" + stage(s) + "], " + phase(s) + ");");
+                    if (text_.launch.by_wgmma() && is_engine() && text_.launch.threads_fetch(s, text_.fetching)) {
+                        text_.out.line("fence_received();");
+                    }
                 }
             });
             for_each_use(body, [&](const Stream &s, const StreamUse &use) {
@@ -72,6 +75,10 @@ private:
         if (!in_pipelined_loop_) {
             finish_products();
         }
+    }
+
+    bool is_engine() const {
+        return text_.fetching == Fetching::kEngine;
     }
 
     bool concerns(const TileNode &n) const {
@@ -139,6 +146,7 @@ private:
         case TileNode::kIf:
             finish_products();
             text_.out.open("if (" + text_.e(n.condition) + ") {");
+            print_numbers(text_, n.numbers);
             body(*n.body, 0, n.body->size());
             text_.out.close();
             break;
@@ -343,11 +351,12 @@ private:
                 print_computed(text_, s, t);
             }
         }
-        if (s.from == Role::kFetch && text_.fetching == Fetching::kEngine) {
+        const bool by_threads = text_.launch.threads_fetch(s, text_.fetching);
+        if (s.from == Role::kFetch && !by_threads) {
             next(s);
             return;
         }
-        if (s.from == Role::kFetch && text_.fetching == Fetching::kChunks) {
+        if (by_threads && text_.fetching != Fetching::kElements) {
             text_.out.line("copies_arrive(&" + full(s) + "[" + stage(s) + "]);");
         } else {
             if (text_.launch.by_wgmma() && s.to == Role::kMultiply) {
@@ -457,6 +466,13 @@ private:
 };
 
 }  // namespace
+
+void print_numbers(const BlockText &text, const std::vector<NumberOfTile> &numbers) {
+    for (const auto &n : numbers) {
+        text.out.line("const int " + text.out.name(n.name) + " = " + (is_const_one(n.needed) ? "" : text.e(n.needed) + " ? ") +
+                      text.e(n.load) + (is_const_one(n.needed) ? "" : " : 0") + ";");
+    }
+}
 
 void print_loops(const BlockText &text, Role role) {
     LoopsOfRole(text, role).tile(text.program.body);

@@ -27,6 +27,12 @@ namespace halyard {
 struct TileNode;
 using TileBody = std::vector<TileNode>;
 
+/** What is loaded of device memory once for a whole tile, such as the expert of its rows. */
+struct NumberOfTile {
+    std::string name;
+    Halide::Expr load, needed;  // `needed`: elsewhere nobody asks for it, and there may be nothing to load
+};
+
 struct TileNode {
     enum Kind {
         kProduct,  // product, asked
@@ -43,6 +49,7 @@ struct TileNode {
     std::string loop;
     Halide::Expr min, extent, condition;
     std::shared_ptr<TileBody> body;
+    std::vector<NumberOfTile> numbers;  // of a condition: loaded where it holds
 };
 
 struct BlockProgram {
@@ -50,11 +57,13 @@ struct BlockProgram {
     int rows = 0;
     std::map<std::string, Held> held;  // in registers
     TileBody body;
+    std::vector<NumberOfTile> numbers;
     Lets lets;  // of the host
 
     /** All nodes, the outer ones first. */
     std::vector<const TileNode *> nodes() const;
     std::vector<const TileNode *> products() const;
+    std::vector<NumberOfTile> all_numbers() const;
     const TensorCores &asked() const {
         return *products().front()->asked;
     }
@@ -71,6 +80,16 @@ void swap_sides(BlockProgram &program);
 
 /** Of a nest: the row in its tile for the column, and the other way round. */
 Halide::Expr with_sides_swapped(const Halide::Expr &e);
+
+/** Conditions that a loop does not change stand around it: for step: if c: product -> if c: for step: product. */
+void hoist_conditions(BlockProgram &program);
+
+/** Loops over the same steps become one, so that their products share what they fetch:
+ * a = 0; for step: a += x * y; b = 0; for step: b += x * z -> a = 0; b = 0; for step: a += x * y; b += x * z. */
+void join_loops(BlockProgram &program);
+
+/** Integers of device memory by which a tile's places and conditions are found are loaded once. */
+void load_numbers_once(BlockProgram &program);
 
 /** sum = 0 in front of a product: the product begins with its first step. */
 void begin_with_products(BlockProgram &program);

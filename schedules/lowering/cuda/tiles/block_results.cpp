@@ -42,11 +42,46 @@ void store_rows(const BlockText &text, const std::string &values, const std::str
     text.out.line("store_matrices_across(" + result + " + line * 64 + (chunk ^ (line % 8)) * 8" + words + ");");
 }
 
+// Has TMA store the boxes of a warpgroup.
+void send_boxes(const BlockText &text, const FusedNest &n, const Assignment &a, const ResultBox &box, const std::string &result) {
+    const auto &at = box.origin;
+    const bool by_rows = box.how == ResultBox::kAcross;
+    const std::string of_warpgroup = " + warpgroup * " + number(kRowsOfWarpgroup);
+    std::vector<std::string> across;
+    for (int panel = 0; panel < (by_rows ? 1 : n.columns / kAcross); panel++) {
+        across.push_back(by_rows ? in_parentheses(text.e(at[0])) + of_warpgroup : text.e(simplify(at[0] + panel * kAcross)));
+    }
+    std::string rest;
+    for (size_t d = 1; d < at.size(); d++) {
+        rest += ", " + (d == 1 && !by_rows ? in_parentheses(text.e(at[1])) + of_warpgroup : text.e(at[d]));
+    }
+    send_result(text.out, text.out.name(a.stored + ".map"), result, across, rest);
+}
+
+// Has the threads of a warpgroup store its rows, 16 bytes at a time.
+void store_pieces(const BlockText &text, const FusedNest &n, const Assignment &a, const std::string &result) {
+    constexpr int kPiece = 8;
+    const std::string pieces = number(n.columns / kPiece), row = text.out.name(kChainRow), column = text.out.name(kChainColumn);
+    text.out.line("warpgroup_barrier(warpgroup);");
+    text.out.line("#pragma unroll 4");
+    text.out.open("for (int i = thread; i < " + number(kRowsOfWarpgroup * n.columns / kPiece) + "; i += " + number(kWarpgroup) + ") {");
+    text.out.line("const int line = i / " + pieces + ", chunk = i % " + pieces + ";");
+    text.out.line("const int " + row + " = warpgroup * " + number(kRowsOfWarpgroup) + " + line, " + column + " = chunk * " +
+                  number(kPiece) + ";");
+    const Expr inside = Variable::make(Int(32), kChainRow) < n.row_extent && Variable::make(Int(32), kChainColumn) < n.column_extent;
+    text.out.open("if (" + text.e(simplify(inside)) + ") {");
+    text.out.line("store(" + text.out.name(a.stored) + " + (" + text.e(a.index) + "), load<" + number(kPiece) + ">(" + result +
+                  " + (chunk / 8 * " + number(kAcross * kRowsOfWarpgroup) + " + line * 64 + ((chunk % 8) ^ (line % 8)) * 8)));");
+    text.out.close();
+    text.out.close();
+}
+
 // Through shared memory: stmatrix puts 16 columns at a time into the order in which TMA takes them.
-void leave_by_engine(const BlockText &text, const FusedNest &n, const Assignment &a, const ResultBox &box) {
+void leave_together(const BlockText &text, const FusedNest &n, const Assignment &a, const ResultBox &box) {
     const std::string type = type_text(a.value.type()), name = text.out.name(a.stored + ".result"), pairs = a.stored + ".pairs",
                       i = text.out.name(kChainElement);
-    text.out.open("{");
+    // A part of a tile may have no rows at all.
+    text.out.open(box.by_engine() ? "{" : "if (" + text.e(simplify(n.row_extent > 0 && n.column_extent > 0)) + ") {");
     text.out.line("const int thread = threadIdx.x % " + number(kWarpgroup) + ", warp = thread / 32;");
     declare_result(text.out, type, name, text.launch.offset_results(), text.program.rows, n.columns);
     wait_for_result(text.out);
@@ -59,7 +94,7 @@ void leave_by_engine(const BlockText &text, const FusedNest &n, const Assignment
         text.threads.coordinates_of_element(n.columns, {value});
         text.out.print(FusedNests::store_of(pairs, text.threads.pair(value), Ramp::make(Variable::make(Int(32), kChainElement) % 8, 1, 2)));
         text.out.close();
-        if (box.across) {
+        if (box.how == ResultBox::kAcross) {
             store_rows(text, text.out.name(pairs), name);
         } else {
             store_columns(text.out, text.out.name(pairs), name);
@@ -76,17 +111,11 @@ void leave_by_engine(const BlockText &text, const FusedNest &n, const Assignment
         values(inside);
         text.out.close();
     }
-    const auto &at = box.origin;
-    const std::string of_warpgroup = " + warpgroup * " + number(kRowsOfWarpgroup);
-    std::vector<std::string> across;
-    for (int panel = 0; panel < (box.across ? 1 : n.columns / kAcross); panel++) {
-        across.push_back(box.across ? in_parentheses(text.e(at[0])) + of_warpgroup : text.e(simplify(at[0] + panel * kAcross)));
+    if (box.by_engine()) {
+        send_boxes(text, n, a, box, name);
+    } else {
+        store_pieces(text, n, a, name);
     }
-    std::string rest;
-    for (size_t d = 1; d < at.size(); d++) {
-        rest += ", " + (d == 1 && !box.across ? in_parentheses(text.e(at[1])) + of_warpgroup : text.e(at[d]));
-    }
-    send_result(text.out, text.out.name(a.stored + ".map"), name, across, rest);
     text.out.close();
 }
 
@@ -101,7 +130,7 @@ void print_nest(const BlockText &text, const FusedNest &n) {
     for (const auto &a : n.assignments) {
         const auto at = text.fetching == Fetching::kEngine ? text.launch.box_of(n, a) : std::nullopt;
         if (at) {
-            leave_by_engine(text, n, a, *at);
+            leave_together(text, n, a, *at);
         } else {
             text.threads.store_elements(n, a);
         }

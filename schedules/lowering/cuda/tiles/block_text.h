@@ -54,6 +54,9 @@ struct BlockText {
     }
 };
 
+/** Loads them. */
+void print_numbers(const BlockText &text, const std::vector<NumberOfTile> &numbers);
+
 /** The loops of a block program, as warps of a role go over them. */
 void print_loops(const BlockText &text, Role role);
 

@@ -114,7 +114,7 @@ private:
             n.nest = nests_.read(loop, false);
             into.push_back(n);
         } else if (is_tile_of_product(loop)) {
-            into.push_back(product(*asked, loop));
+            add_product(product(*asked, loop), into);
         } else {
             TileNode n;
             n.kind = TileNode::kLoop;
@@ -137,6 +137,20 @@ private:
     }
 
     // ---- Products ----
+
+    static void add_product(TileNode n, TileBody &into) {
+        const Expr condition = n.product.condition;
+        if (!condition.defined() || is_const_one(condition)) {
+            into.push_back(n);
+            return;
+        }
+        n.product.condition = Expr();
+        TileNode branch;
+        branch.kind = TileNode::kIf;
+        branch.condition = condition;
+        branch.body = std::make_shared<TileBody>(TileBody{n});
+        into.push_back(branch);
+    }
 
     TileNode product(const TensorCores &asked, const For *loop) {
         const Stmt nest = loop;
@@ -182,6 +196,7 @@ private:
             }
         }
         t.left = t.left.defined() ? inlined(t.left) : t.left;
+        t.condition = t.condition.defined() ? by_one_thread(inlined(t.condition)) : t.condition;
         if (!ends) {
             asked.fail("reads both operands to another end in each block or step; sum over a range that is the same for all");
         }
@@ -192,6 +207,9 @@ private:
     void settle(Operand &o) const {
         for (auto &c : o.origin) {
             c = collapse(simplify(substitute_in_all_lets(c)), program.lets);
+        }
+        if (o.line.defined()) {
+            o.line = collapse(simplify(substitute_in_all_lets(o.line)), program.lets);
         }
         if (o.counts.defined()) {
             o.counts = simplify(substitute_in_all_lets(o.counts));
@@ -303,6 +321,14 @@ std::vector<const TileNode *> BlockProgram::nodes() const {
 std::vector<const TileNode *> BlockProgram::products() const {
     std::vector<const TileNode *> all = nodes();
     all.erase(std::remove_if(all.begin(), all.end(), [](const TileNode *n) { return n->kind != TileNode::kProduct; }), all.end());
+    return all;
+}
+
+std::vector<NumberOfTile> BlockProgram::all_numbers() const {
+    std::vector<NumberOfTile> all = numbers;
+    for (const TileNode *n : nodes()) {
+        all.insert(all.end(), n->numbers.begin(), n->numbers.end());
+    }
     return all;
 }
 

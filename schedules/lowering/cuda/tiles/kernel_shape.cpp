@@ -22,8 +22,8 @@ bool is_of(const std::string &loop, const TensorCores &p) {
     return loop.compare(0, stage.size(), stage) == 0;
 }
 
-// The store in loops with nothing else in them, with the lets between put in; undefined: there is more.
-Stmt only_store(Stmt s, std::vector<std::string> &loops) {
+// The store in loops with nothing else in them but conditions, with the lets between put in; undefined: there is more.
+Stmt only_store(Stmt s, std::vector<std::string> &loops, bool &conditional) {
     std::vector<std::pair<std::string, Expr>> inner;
     for (;;) {
         if (const auto *let = s.as<LetStmt>()) {
@@ -32,6 +32,9 @@ Stmt only_store(Stmt s, std::vector<std::string> &loops) {
         } else if (const auto *l = s.as<For>()) {
             loops.push_back(l->name);
             s = l->body;
+        } else if (const auto *branch = s.as<IfThenElse>(); branch && !branch->else_case.defined()) {
+            conditional = true;
+            s = branch->then_case;
         } else {
             break;
         }
@@ -53,11 +56,12 @@ class FindShape : public IRVisitor {
     void visit(const For *op) override {
         const auto product = std::find_if(asked.begin(), asked.end(), [&](const TensorCores &p) { return has_product(Stmt(op), p); });
         Stmt store;
+        bool conditional = false;
         const bool outer = in_product;
         in_product = in_product || (product != asked.end() && is_of(op->name, *product));
-        const bool tile = product != asked.end() && is_tile_of_product(op, &store) && !in_tile;
+        const bool tile = product != asked.end() && is_tile_of_product(op, &store, &conditional) && !in_tile;
         if (tile) {
-            shape.products.push_back({&*product, around, store});
+            shape.products.push_back({&*product, around, store, conditional});
         }
         const bool steps = product != asked.end() && !is_gpu(op->for_type) && !tile && !in_tile;
         if (steps) {
@@ -117,6 +121,21 @@ public:
     }
 };
 
+// Whether where it lies is itself loaded.
+bool is_indexed(const Expr &factor) {
+    class FindIndex : public IRVisitor {
+        using IRVisitor::visit;
+        void visit(const Load *op) override {
+            found = found || !accesses_of(op->index).loaded.empty();
+        }
+
+    public:
+        bool found = false;
+    } find;
+    factor.accept(&find);
+    return find.found;
+}
+
 bool is_computed(const Expr &factor) {
     const auto *wide = factor.as<Cast>();
     return wide && wide->type == Float(32) && !wide->value.as<Load>() && !wide->value.as<Select>();
@@ -124,11 +143,13 @@ bool is_computed(const Expr &factor) {
 
 }  // namespace
 
-bool is_tile_of_product(const For *loop, Stmt *found) {
+bool is_tile_of_product(const For *loop, Stmt *found, bool *conditional) {
     std::vector<std::string> names;
-    const Stmt store = only_store(loop, names);
+    bool under_condition = false;
+    const Stmt store = only_store(loop, names, under_condition);
     if (found) {
         *found = store;
+        *conditional = under_condition;
     }
     return store.defined() && std::count_if(names.begin(), names.end(),
                                             [&](const std::string &n) { return !expr_uses_var(store.as<Store>()->index, n); }) == 1;
@@ -154,7 +175,9 @@ bool KernelShape::is_block_program() const {
             const auto *load = sum.as<Load>();
             return load && load->name == store->name;
         });
-        if (p.around.size() > 1 || !sums.insert(store->name).second || (update && (is_computed(update->a) || is_computed(update->b)))) {
+        const auto is_special = [](const Expr &factor) { return is_computed(factor) || is_indexed(factor); };
+        if (p.conditional || p.around.size() > 1 || !sums.insert(store->name).second ||
+            (update && (is_special(update->a) || is_special(update->b)))) {
             return true;
         }
         loops.insert(p.around);

@@ -18,10 +18,13 @@ struct ProgramPass {
 const char *const kFormed = "form_tiles";
 
 const ProgramPass kProgramPasses[] = {
-    {"add_to_accumulators", add_to_accumulators, "first: sums that go away need no zeros"},
+    {"hoist_conditions", hoist_conditions, "first: loops that become one have no conditions in them"},
+    {"join_loops", join_loops, "before sums begin with their products, which zeros between loops would keep from it"},
+    {"add_to_accumulators", add_to_accumulators, "before zeros are looked for: sums that go away need none"},
     {"begin_with_products", begin_with_products, "before rows are loaded: a zero in between would keep these from the product"},
     {"swap_sides", swap_sides, "before rows are loaded, which are columns until then"},
-    {"load_rows_early", load_rows_early, "last: what stands behind each product is settled"},
+    {"load_rows_early", load_rows_early, "when what stands behind each product is settled"},
+    {"load_numbers_once", load_numbers_once, "last: all places are settled"},
 };
 
 Expr name_of(const std::string &array) {

@@ -13,10 +13,10 @@ using namespace Halide::Internal;
 namespace {
 
 bool same_tile(const Operand &x, const Operand &y) {
+    const std::vector<Expr> places = x.places(), others = y.places();
     return !x.value.defined() && !y.value.defined() && x.buffer == y.buffer && x.box == y.box && x.step == y.step &&
-           x.depth_dimension == y.depth_dimension &&
-           std::equal(x.origin.begin(), x.origin.end(), y.origin.begin(), y.origin.end(),
-                      [](const Expr &a, const Expr &b) { return equal(a, b); });
+           x.depth_dimension == y.depth_dimension && x.line.defined() == y.line.defined() &&
+           std::equal(places.begin(), places.end(), others.begin(), others.end(), [](const Expr &a, const Expr &b) { return equal(a, b); });
 }
 
 // Whether one is the other, or in a loop of it.
@@ -98,7 +98,7 @@ void Streams::visit(const TileBody &body, std::vector<Around> around) {
                     add(*o, false, Role::kCompute, Role::kMultiply, around, deepest);
                 }
             } else if (!program_.held.count(o->buffer)) {
-                add(*o, false, Role::kFetch, Role::kMultiply, around, level_of(o->origin, around));
+                add(*o, false, Role::kFetch, Role::kMultiply, around, level_of(o->places(), around));
             }
         }
     }

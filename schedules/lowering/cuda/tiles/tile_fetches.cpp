@@ -14,14 +14,18 @@ using namespace Halide::Internal;
 
 namespace {
 
+// One thread asks for all boxes.
 void fetch_by_engine(const BlockText &text, const Stream &s, const StreamUse &use) {
     int bytes = 0;
     for (const auto &p : use.tiles) {
-        bytes += p.elements() * p.operand->type.bytes();
+        bytes += p.operand->line.defined() ? 0 : p.elements() * p.operand->type.bytes();
     }
     text.out.line("barrier_expect(&" + full(s) + "[" + stage(s) + "], " + number(bytes) + ");");
     for (const auto &p : use.tiles) {
         const Operand &o = *p.operand;
+        if (o.line.defined()) {
+            continue;
+        }
         std::string rest;
         for (int d = 1; d < o.rank(); d++) {
             rest += ", " + text.e(o.origin[size_t(d)]);
@@ -38,7 +42,7 @@ void fetch_by_engine(const BlockText &text, const Stream &s, const StreamUse &us
 // What lies outside is 0. The line's place is found once for all of its dimensions.
 void fetch_by_threads(const BlockText &text, const Stream &s, const StagedTile &p) {
     const Operand &o = *p.operand;
-    const bool chunks = text.fetching == Fetching::kChunks;
+    const bool chunks = text.fetching != Fetching::kElements;
     const int size = o.type.bytes(), each = chunks ? 16 / size : 1;
     const int across = p.source ? p.across() : panels(p.across()) * kAcross, turns = across * p.lines() / each;
     text.out.open("for (int i = thread; i < " + number(turns) + "; i += " + number(text.launch.warps(Role::kFetch) * kWarp) + ") {");
@@ -53,7 +57,12 @@ void fetch_by_threads(const BlockText &text, const Stream &s, const StagedTile &
                                            : " + " + std::string(lines == 1 ? "line" : "line / " + number(lines)) +
                                                  (lines * box < p.lines() ? " % " + number(box) : "");
         const std::string c = "c" + number(d);
-        text.out.line("const int " + c + " = " + in_parentheses(text.e(o.origin[size_t(d)])) + digit + ";");
+        if (o.line.defined() && d == o.other_dimension) {
+            text.out.line("const int " + text.out.name(kOperandOther) + " = line;");
+            text.out.line("const int " + c + " = " + text.e(o.line) + ";");
+        } else {
+            text.out.line("const int " + c + " = " + in_parentheses(text.e(o.origin[size_t(d)])) + digit + ";");
+        }
         inside += (d > 1 ? " && " : "") + ("uint32_t(" + c + ") < uint32_t(" + text.e(extent_of(o, d)) + ")");
         at += " + " + c + " * " + text.e(field(o.buffer, "stride", d));
         lines *= box;
@@ -81,12 +90,20 @@ void fetch_by_threads(const BlockText &text, const Stream &s, const StagedTile &
 }  // namespace
 
 void print_fetches(const BlockText &text, const Stream &s, const StreamUse &use) {
-    if (text.fetching == Fetching::kEngine) {
+    const bool engine = text.fetching == Fetching::kEngine, beside_others = text.launch.threads_fetch(text.fetching);
+    if (engine) {
+        if (beside_others) {
+            text.out.open("if (thread == 0) {");
+        }
         fetch_by_engine(text, s, use);
-        return;
+        if (beside_others) {
+            text.out.close();
+        }
     }
     for (const auto &t : use.tiles) {
-        fetch_by_threads(text, s, t);
+        if (!engine || t.operand->line.defined()) {
+            fetch_by_threads(text, s, t);
+        }
     }
 }
 
