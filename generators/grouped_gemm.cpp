@@ -3,9 +3,10 @@
 // gather: the rows of x are taken by an index, so that tokens need not be copied into the order of their experts.
 // combine: y is a row for each token, the sum of those of its slots by their weights.
 //
-// Rows go by in slots: a slot is up to `tile` rows of one expert. Expert e begins at slot offsets[e] / tile + e, which leaves room for its
-// last, partial tile whatever the counts are: there are rows / tile + experts slots, some without rows, and no sums over
-// experts are needed to find them. An expert without rows is not read.
+// Rows go by in slots: a slot is up to `tile` rows of one expert. On the host expert e begins at slot offsets[e] / tile + e, which leaves
+// room for its last, partial tile whatever the counts are: there are rows / tile + experts slots, some without rows, and no sums over
+// experts are needed to find them. On a GPU slots without rows would be blocks, so that they are counted: all of them come last, and there
+// are no more than rows / tile + min(experts, rows) slots. An expert without rows is not read.
 
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "math/elements.h"
 #include "math/expert_weights.h"
 #include "math/number.h"
+#include "math/open_number.h"
 #include "math/search.h"
 #include "math/unread.h"
 
@@ -31,7 +33,7 @@ public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
     GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, linear_layouts()};
     Number panel{"panel", 64, 1, 1024};
-    Number tile{"tile", 6, 1, 256};            // rows of a slot
+    Number tile{"tile", 6, kOpen, 256};        // rows of a slot; -1: `rows` of the schedule
     GeneratorParam<bool> ones{"ones", false};  // a slot of one row has sums of one row
     GeneratorParam<bool> gated{"gated", false};
     GeneratorParam<bool> gather{"gather", false};
@@ -67,6 +69,7 @@ public:
     }
 
     void generate() {
+        rows_of_slot = number_or_open(tile, "rows", 1, 256);
         experts = max(offsets.dim(0).extent() - 1, 0);
         rows = gather ? row_index->dim(0).extent() : x.dim(1).extent();
         add_requirement(experts < (1 << kExpertBits), "offsets has", experts, "experts, but may have", (1 << kExpertBits) - 1);
@@ -87,7 +90,8 @@ public:
             x_f(k, i, t) = load_f32(x(k, source(i, t)));
         } else {
             source(i, t) = row_of_x(clamp(slot(t)[1] + min(i, slot(t)[2] - 1), 0, last));
-            x_f(k, i, t) = load_f32(x(k, clamp(source(i, t), 0, max(x.dim(1).extent() - 1, 0))));
+            const Expr v = load_f32(x(k, clamp(source(i, t), 0, max(x.dim(1).extent() - 1, 0))));
+            x_f(k, i, t) = get_target().has_gpu_feature() ? select(i < slot(t)[2], v, 0.0f) : v;
         }
         const Expr expert = clamp(slot(t)[0], 0, max(experts - 1, 0));
         const Expr count = slot(t)[2];
@@ -139,18 +143,24 @@ private:
         return clamp(offsets(clamp(e, 0, experts)), 0, rows);
     }
     Expr first_slot(const Expr &e) {
-        return offset(e) / tile + e;
+        return get_target().has_gpu_feature() ? Expr(slots_before(clamp(e, 0, experts))) : offset(e) / rows_of_slot + e;
     }
 
     void define_slots() {
+        const bool gpu = get_target().has_gpu_feature();
+        if (gpu) {
+            RDom before(0, experts, "before");
+            before.where(before < e);
+            slots_before(e) += (max(offset(before + 1) - offset(before), 0) + (rows_of_slot - 1)) / rows_of_slot;
+        }
         find_last(slot_expert, t, kExpertBits, experts, [&](const Expr &e) { return first_slot(e) <= t; });
-        const Expr e = slot_expert(t), first = offset(e) + (t - first_slot(e)) * tile;
-        slot(t) = Tuple(e, first, clamp(offset(e + 1) - first, 0, select(experts > 0, Expr(int(tile)), 0)));
-        if (!get_target().has_gpu_feature()) {
+        const Expr of = slot_expert(t), first = offset(of) + (t - first_slot(of)) * rows_of_slot;
+        slot(t) = Tuple(of, first, clamp(offset(of + 1) - first, 0, gpu ? rows_of_slot : select(experts > 0, rows_of_slot, 0)));
+        if (!gpu) {
             // Not inlined where no schedule says otherwise: Halide 21 trims loops over slots by a Func that is computed inside of them.
             slot.compute_root();
         }
-        slots = select(experts > 0, rows / tile + experts, 0);
+        slots = select(experts > 0, rows / rows_of_slot + (gpu ? min(experts, rows) : experts), 0);
     }
 
     Expr row_of_x(const Expr &row) {
@@ -162,7 +172,7 @@ private:
     void define_rows(Func out, const Inside &to) {
         const Expr begin = offset(0), end = select(experts > 0, offset(experts), 0);
         out(col, row) = undef(type);
-        RDom r({{0, Expr(tile)}, {0, slots}}, "r");
+        RDom r({{0, rows_of_slot}, {0, slots}}, "r");
         r.where(slot(r.y)[2] > 0);
         r.where(r.x < slot(r.y)[2]);
         out(col, to(slot(r.y)[1] + r.x)) = store_as(type, z(col, r.x, r.y));
@@ -201,7 +211,7 @@ private:
         s.where(to >= 0 && to < rows);
         pair(clamp(to, 0, max(rows - 1, 0))) = s.y * top_k + s.x;
 
-        RDom r({{0, Expr(tile)}, {0, slots}}, "r");
+        RDom r({{0, rows_of_slot}, {0, slots}}, "r");
         const Expr of_row = pair(clamp(slot(r.y)[1] + r.x, 0, max(rows - 1, 0)));
         r.where(slot(r.y)[2] > 0);
         r.where(r.x < slot(r.y)[2] && of_row >= 0);
@@ -210,9 +220,9 @@ private:
         y(col, token) = store_as(type, sum(col, token));
     }
 
-    Var col{"col"}, row{"row"}, i{"i"}, t{"t"}, k{"k"}, token{"row"};
-    Expr experts, rows, slots;
-    Func slot_expert{"slot_expert"}, slot{"slot"}, source{"source"}, x_f{"x_f"}, product_rows{"product_rows"};
+    Var col{"col"}, row{"row"}, i{"i"}, t{"t"}, k{"k"}, e{"e"}, token{"row"};
+    Expr rows_of_slot, experts, rows, slots;
+    Func slots_before{"slots_before"}, slot_expert{"slot_expert"}, slot{"slot"}, source{"source"}, x_f{"x_f"}, product_rows{"product_rows"};
     Func acc{"acc"}, gate{"gate"}, up{"up"}, acc_one{"acc_one"}, gate_one{"gate_one"}, up_one{"up_one"};
     Func activated{"activated"}, z{"z"}, pair{"pair"}, sum{"sum"};
 };

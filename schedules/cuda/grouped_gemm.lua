@@ -10,17 +10,25 @@ return schedule "grouped_gemm" {
   generator = {
     type = tune { "float16", "bfloat16", default = "bfloat16" },
     weights = "nk",
-    tile = tune { 64, 128, default = 64 },          -- rows of a slot
+    tile = -1,                                     -- `rows`
   },
 
   params = {
-    columns = tune { 64, 128, 192, 256, default = 128 },
-    stages  = tune { 2, 3, 4, 5, 6, 8, default = 4 },
-    raster  = tune { 1, 4, 8, 16, default = 1 },
+    rows    = tune { 0, 64, 128, default = 0 },    -- of a slot; 0: the sizes of a call decide
+    columns = tune { 0, 32, 64, 128, 192, 256, default = 0 },
+    stages  = tune { 2, 3, 4, 5, 6, 8, default = 3 },
+    raster  = tune { 1, 4, 8, 16, default = 8 },   -- slots that are taken together
     threads = tune { 64, 128, 256, default = 128 }, -- of a block that clears or sums rows
   },
 
-  apply = function(k, p)
-    experts.tensor_tiles(k, { rows = p.tile, columns = p.columns, stages = p.stages, raster = p.raster, threads = p.threads })
+  where = function(p, target)
+    if p.rows == 0 or p.columns == 0 then return gemm.sizes_decide(p, 3) end
+    return gemm.tiles_fit(p, target, { products = 1 })
   end,
+
+  versions = function(k, p, target)
+    return p.rows > 0 and { {} } or experts.versions(k, target)
+  end,
+
+  apply = experts.tensor_tiles,
 }

@@ -11,8 +11,11 @@ local function products(k)
   return k:has "gate" and { { k.gate, k.w_gate_f }, { k.up, k.w_up_f } } or { { k.acc, k.w_f } }
 end
 
--- What each slot is, in a kernel of a few threads before the products.
+-- How many slots are before those of an expert, and what each slot is: kernels of a few threads before the products.
 function experts.slots(k)
+  local before = k.slots_before:in_():compute_root()
+  elementwise.elements(before, { rows = { "e" }, threads = 32 })
+  k.slots_before:compute_at(before, "thread"):store_in "register"
   elementwise.elements(k.slot:compute_root(), { rows = { "t" }, threads = 64 })
   k.slot_expert:compute_at(k.slot, "thread"):store_in "register"
 end
@@ -24,15 +27,40 @@ end
 
 -- Has threads clear the rows that no expert has, and sum those of each token.
 local function other_rows(k, out, p)
-  local left = out:update(1)
-  left:split("left", 64, "guard", "block", "in_block")
-  left:split("col", p.threads, "guard", "step", "thread")
-  left:reorder("step", "in_block", "thread", "block"):gpu_blocks("block"):gpu_threads("thread"):never_partition_all()
+  -- Nothing is computed there, but Halide takes it for something that the host does.
+  out:split("col", p.threads, "guard", "block", "thread")
+  out:gpu_blocks({ "block", "row" }):gpu_threads("thread"):never_partition_all()
+  local left = out:update(1) -- a thread for each row, as there are hardly any
+  left:split("left", p.threads, "guard", "block", "thread")
+  left:reorder("col", "thread", "block"):gpu_blocks("block"):gpu_threads("thread"):never_partition_all()
   if k:has "sum" then
     elementwise.vectors(k.y, { rows = { "row" }, threads = p.threads, unroll = 1, vector = 4 })
     k.sum:compute_at(k.y, "thread"):store_in "register":bound_extent("col", 4):bound_extent("row", 1):vectorize "col"
     k.sum:update(0):reorder("col", "s"):vectorize "col"
   end
+end
+
+-- The versions of a product of experts: tiles of 64 rows where an expert has few, with as many columns as leave blocks for all multiprocessors.
+--
+-- k       with row_index or x, offsets and weights
+function experts.versions(k, target)
+  local rows = k:has "row_index" and k.row_index:dim(0):extent() or k.x:dim(1):extent()
+  local gated = k:has "gate"
+  local columns = (gated and k.w_gate_nk or k.w_nk):dim(1):extent()
+  local all = k.offsets:dim(0):extent() - 1
+  local few = rows:at_most(all * 32)
+  local blocks = rows * ((columns + 127) // 128) -- if each row has an expert of its own
+  if gated then
+    return {
+      { when = few:and_(blocks:at_most(target.multiprocessors)), rows = 64, columns = 64, stages = 6 },
+      { when = few, rows = 64, columns = 128, stages = 4 },
+      { rows = 128, columns = 128, stages = 4 },
+    }
+  end
+  return {
+    { when = few, rows = 64, columns = 128, stages = 6 },
+    { rows = 128, columns = 128, stages = 5 },
+  }
 end
 
 -- Has the tensor cores compute a tile of a slot's rows in a block. The rows of x are fetched by their index.

@@ -61,6 +61,10 @@ public:
                "row times its score, and (top_k + 1)/2 of the sum of their magnitudes, by CUDA 1/2 of each, too, of the type; 1/2 of y";
     }
 
+    double most_in_bf16(const Problem &p) const override {
+        return p.on_gpu && p.has("place") ? 0x1p-8 : 1e-3;
+    }
+
     std::vector<std::string> open_dims() const override {
         return {};
     }

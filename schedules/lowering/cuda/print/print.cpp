@@ -22,12 +22,12 @@ constexpr int kUnrolledTurns = 64;
 constexpr int64_t kUnrolledValues = 1024;
 
 // What kernels that are more than their statements declare (tensor_cores/, tiles/).
-const std::vector<std::string> kOwnWords = {"across",  "before",   "between",       "c0",       "c1",        "c2",    "c3",    "c4",
-                                            "chunk",   "clear",    "compute_group", "counted",  "d",         "down",  "first", "group",
-                                            "i",       "in_group", "lane",          "last",     "later",     "leave", "line",  "member",
-                                            "members", "next",     "none",          "others",   "phase",     "place", "rank",  "slice",
-                                            "slices",  "some",     "stage",         "steps",    "thread",    "tile",  "tiles", "turn",
-                                            "valid",   "warp",     "warp_of_block", "warp_row", "warpgroup", "warps", "x"};
+const std::vector<std::string> kOwnWords = {
+    "across",   "before",    "between", "c0",    "c1",     "c2",     "c3",       "c4",    "chunk", "clear", "compute_group",
+    "counted",  "d",         "down",    "first", "group",  "i",      "in_group", "lane",  "last",  "later", "leave",
+    "line",     "member",    "members", "next",  "none",   "others", "phase",    "piece", "place", "rank",  "slice",
+    "slices",   "some",      "stage",   "steps", "thread", "tile",   "tiles",    "turn",  "valid", "warp",  "warp_of_block",
+    "warp_row", "warpgroup", "warps",   "x"};
 
 /** What of a loop decides whether it is unrolled. */
 class LoopOverRegisters : public IRVisitor {

@@ -210,6 +210,11 @@ private:
         o.type = load->type;
         o.tf32 = whole.has_value();
         const auto *select = or_zero(e);
+        const Expr index = definition_of_ ? take_line(load->index, o) : load->index;
+        if (select && o.line.defined()) {
+            o.counts = line_counts(*select, o);
+            select = nullptr;
+        }
         ProductLoops product = {names_, {}, depth_.name.substr(0, depth_.name.find('.', depth_.name.find('.') + 1) + 1)};
         for (const auto &r : rows_) {
             product.rows.push_back(r.name);
@@ -222,7 +227,6 @@ private:
                 return o;
             }
         }
-        const Expr index = definition_of_ ? take_line(load->index, o) : load->index;
         if (!select && reads_edge(index, product)) {
             fail("reads " + o.buffer + " at its edge in place of what is outside; outside may be zeros: select(inside, " + o.buffer +
                  "(..), 0)");
@@ -290,6 +294,15 @@ private:
         return rest;
     }
 
+    // Whether a line that is taken by an index counts; elsewhere it is 0, and has no place in the buffer.
+    Expr line_counts(const Select &select, const Operand &o) const {
+        const Expr counts = is_const_zero(select.true_value) ? !select.condition : select.condition;
+        if (expr_uses_var(counts, depth_.name)) {
+            fail("reads " + o.buffer + " under a condition on single elements of rows that are taken by an index; let whole rows be 0");
+        }
+        return counts;
+    }
+
     // ---- Operands that are computed ----
 
     Expr defined(const Expr &e) const {
@@ -309,6 +322,9 @@ private:
 
     // The type of an operand before it was widened for the product.
     static Type rounded_to(const Expr &e) {
+        if (const auto *select = e.as<Select>(); select && or_zero(e)) {
+            return rounded_to(is_const_zero(select->true_value) ? select->false_value : select->true_value);
+        }
         const auto *cast = e.as<Cast>();
         return cast ? cast->value.type() : e.type();
     }
@@ -428,7 +444,10 @@ private:
             };
             if (o.line.defined() && c.factor_of(kLine) == 1 && others.size() == 1 && found == 0) {
                 o.other_dimension = int(d);
-                o.line = simplify(substitute(others[0].name, Variable::make(Int(32), kOperandOther), substitute(kLine, o.line, at)));
+                o.line = substitute(kLine, o.line, at);
+                o.line = o.counts.defined() ? Select::make(o.counts, o.line, -1) : o.line;
+                o.line = simplify(substitute(others[0].name, Variable::make(Int(32), kOperandOther), o.line));
+                o.counts = Expr();
                 moves(others[found++]);
                 origin = 0;
             } else if (c.factor_of(depth_.name) == 1 && o.depth_dimension < 0) {

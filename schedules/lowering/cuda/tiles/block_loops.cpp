@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <set>
 
 #include "lowering/cuda/tensor_cores/warpgroups.h"
 #include "lowering/cuda/tiles/row_numbers.h"
@@ -198,6 +199,7 @@ private:
                 text_.out.line("int " + before(*s) + " = -1;  // the slot of the turn before, which may still be read");
             }
         }
+        const bool has_lines = know_lines(n);
         const std::string v = text_.out.name(n.loop), min = text_.e(n.min), end = text_.e(simplify(n.min + n.extent));
         const std::string first = blocks > 1 ? in_parentheses(min) + " + " + kBlockOfTile : min;
         if (role_ == Role::kMultiply && computed && products == 1 && has_only_products(*n.body)) {
@@ -239,10 +241,35 @@ private:
             }
             text_.out.close();
         }
+        if (has_lines) {
+            text_.out.close();
+        }
         if (takes_turns_) {
             behind_all_turns(own, "turns_of_loop(" + first + ", " + end + ", " + number(blocks) + ")");
             takes_turns_ = false;
         }
+    }
+
+    // Lines that are taken by an index which the loop does not change.
+    bool know_lines(const TileNode &n) {
+        if (role_ != Role::kFetch) {
+            return false;
+        }
+        const auto by_index = [&](const StagedTile &t) { return t.operand->line.defined(); };
+        const auto changes = [&](const StagedTile &t) { return by_index(t) && expr_uses_var(t.operand->line, n.loop); };
+        bool any = false;
+        for_each_use(*n.body, [&](const Stream &, const StreamUse &use) {
+            const auto &tiles = use.tiles;
+            if (std::any_of(tiles.begin(), tiles.end(), by_index) && std::none_of(tiles.begin(), tiles.end(), changes)) {
+                if (!any) {
+                    text_.out.open("{");
+                }
+                any = true;
+                print_lines(text_, use);
+                lines_known_.insert(&use);
+            }
+        });
+        return any;
     }
 
     // Groups of warps that take turns go from one of their own to the next: the slots between are others'.
@@ -344,7 +371,7 @@ private:
     void fill(const Stream &s, const StreamUse &use) {
         text_.out.line("barrier_wait(&" + empty(s) + "[" + stage(s) + "], " + phase(s) + " ^ 1);");
         if (s.from == Role::kFetch) {
-            print_fetches(text_, s, use);
+            print_fetches(text_, s, use, lines_known_.count(&use) > 0);
         }
         for (const auto &t : use.tiles) {
             if (s.from == Role::kCompute) {
@@ -457,6 +484,7 @@ private:
 
     const BlockText &text_;
     const Role role_;
+    std::set<const StreamUse *> lines_known_;
     std::optional<RowsOfLoop> rows_;  // that the loop which is printed computes and multiplies
     bool begun_ = false;              // products by wgmma, which nobody has waited for
     bool in_pipelined_loop_ = false;

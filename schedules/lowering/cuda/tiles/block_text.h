@@ -60,8 +60,11 @@ void print_numbers(const BlockText &text, const std::vector<NumberOfTile> &numbe
 /** The loops of a block program, as warps of a role go over them. */
 void print_loops(const BlockText &text, Role role);
 
-/** Asks for the tiles of a turn; of threads, each for its part. */
-void print_fetches(const BlockText &text, const Stream &s, const StreamUse &use);
+/** Before a loop: where the lines lie which a thread copies of tiles that take them by an index. */
+void print_lines(const BlockText &text, const StreamUse &use);
+
+/** Asks for the tiles of a turn; of threads, each for its part. `lines_known`: by print_lines(). */
+void print_fetches(const BlockText &text, const Stream &s, const StreamUse &use, bool lines_known);
 
 /** An operand that is computed, of the role's slots. */
 ComputedTile computed_tile(const BlockText &text, const Operand &o);

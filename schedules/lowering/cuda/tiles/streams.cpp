@@ -141,11 +141,17 @@ size_t Streams::add(const Operand &o, bool source, Role from, Role to, const std
     return deepest;
 }
 
-// What comes and goes together shares its barriers.
+// What comes and goes together shares its barriers; so do the tiles of a loop that has products alone, which are under way together.
 void Streams::join() {
     std::vector<Stream> joined;
-    for (const auto &s : all_) {
-        const StreamUse &use = s.uses[0];
+    for (auto &s : all_) {
+        StreamUse &use = s.uses[0];
+        const bool products = std::all_of(use.level->begin(), use.level->end(),
+                                          [](const TileNode &n) { return n.kind == TileNode::kProduct || n.kind == TileNode::kPromise; });
+        if (products && s.from == Role::kFetch && s.to == Role::kMultiply && use.level != &program_.body) {
+            use.first = 0;
+            use.last = use.level->size() - 1;
+        }
         const auto with = std::find_if(joined.begin(), joined.end(), [&](const Stream &j) {
             const StreamUse &other = j.uses[0];
             return other.level == use.level && other.first == use.first && other.last == use.last && j.from == s.from && j.to == s.to;

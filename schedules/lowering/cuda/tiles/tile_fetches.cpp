@@ -87,9 +87,81 @@ void fetch_by_threads(const BlockText &text, const Stream &s, const StagedTile &
     text.out.close();
 }
 
+// Of tiles whose lines an index says: each thread has the same 16 bytes of the same lines in all turns of a loop.
+struct OwnLines {
+    int chunks, lines, apart;  // of a line; of a thread, and how far apart
+    explicit OwnLines(const StagedTile &t, int threads)
+        : chunks(panels(t.across()) * elements_of_line(t.operand->type) * t.operand->type.bytes() / 16),
+          lines(t.lines() * chunks / threads), apart(threads / chunks) {}
+};
+
+bool has_own_lines(const BlockText &text, const StagedTile &t) {
+    const int threads = text.launch.warps(Role::kFetch) * kWarp;
+    const OwnLines own(t, threads);
+    return text.fetching != Fetching::kElements && t.operand->line.defined() && !t.source && threads % own.chunks == 0 &&
+           t.lines() % own.apart == 0 && own.apart % 8 == 0;
+}
+
+std::string lines_of(const BlockText &text, const StagedTile &t) {
+    return text.out.name(t.name + ".lines");
+}
+
+std::string swizzled_piece(const StagedTile &t) {
+    const int size = t.operand->type.bytes(), of_line = elements_of_line(t.operand->type), of_chunk = 16 / size;
+    return "piece / 8 * " + number(t.lines() * of_line) + " + line * " + number(of_line) + " + ((piece % 8) ^ (line % 8)) * " +
+           number(of_chunk);
+}
+
+void fetch_own_lines(const BlockText &text, const Stream &s, const StagedTile &t) {
+    const Operand &o = *t.operand;
+    const int threads = text.launch.warps(Role::kFetch) * kWarp, size = o.type.bytes(), each = 16 / size;
+    const OwnLines own(t, threads);
+    const std::string extent = text.e(extent_of(o, 0)), all = lines_of(text, t);
+    text.out.open("{");
+    text.out.line("const int piece = thread % " + number(own.chunks) + ", line = thread / " + number(own.chunks) + ";");
+    text.out.line("const int c0 = " + in_parentheses(text.e(o.origin[0])) + " + piece * " + number(each) + ";");
+    text.out.line("const int valid = c0 >= 0 && c0 < " + extent + " ? minimum(" + extent + " - c0, " + number(each) + ") * " +
+                  number(size) + " : 0;");
+    text.out.line("const int to = " + text.slot(s, t) + " + " + swizzled_piece(t) + ";");
+    std::string place = all + "[i]";
+    for (int d = 1; d < o.rank(); d++) {
+        if (d != o.other_dimension) {
+            place += " + " + in_parentheses(text.e(o.origin[size_t(d)])) + " * " + text.e(field(o.buffer, "stride", d));
+        }
+    }
+    text.out.line("#pragma unroll");
+    text.out.open("for (int i = 0; i < " + number(own.lines) + "; i++) {");
+    text.out.line("const bool some = valid > 0 && " + all + "[i] >= 0;");
+    text.out.line("copy_async_part(" + text.out.name(t.name) + " + to + i * " + number(own.apart * elements_of_line(o.type)) + ", " +
+                  text.out.name(o.buffer) + " + (some ? " + place + " + c0 : 0), some ? valid : 0);");
+    text.out.close();
+    text.out.close();
+}
+
 }  // namespace
 
-void print_fetches(const BlockText &text, const Stream &s, const StreamUse &use) {
+// Where the lines are that a thread copies, which no turn of the loop changes; -1 for lines that are 0.
+void print_lines(const BlockText &text, const StreamUse &use) {
+    for (const auto &t : use.tiles) {
+        const Operand &o = *t.operand;
+        if (!has_own_lines(text, t)) {
+            continue;
+        }
+        const OwnLines own(t, text.launch.warps(Role::kFetch) * kWarp);
+        const std::string all = lines_of(text, t);
+        text.out.line("int " + all + "[" + number(own.lines) + "];");
+        text.out.line("#pragma unroll");
+        text.out.open("for (int i = 0; i < " + number(own.lines) + "; i++) {");
+        text.out.line("const int " + text.out.name(kOperandOther) + " = thread / " + number(own.chunks) + " + i * " + number(own.apart) +
+                      ";");
+        text.out.line("const int line = " + text.e(o.line) + ";");
+        text.out.line(all + "[i] = uint32_t(line) < uint32_t(" + text.e(extent_of(o, o.other_dimension)) + ") ? line * " +
+                      text.e(field(o.buffer, "stride", o.other_dimension)) + " : -1;");
+        text.out.close();
+    }
+}
+
+void print_fetches(const BlockText &text, const Stream &s, const StreamUse &use, bool lines_known) {
     const bool engine = text.fetching == Fetching::kEngine, beside_others = text.launch.threads_fetch(text.fetching);
     if (engine) {
         if (beside_others) {
@@ -101,7 +173,9 @@ void print_fetches(const BlockText &text, const Stream &s, const StreamUse &use)
         }
     }
     for (const auto &t : use.tiles) {
-        if (!engine || t.operand->line.defined()) {
+        if (lines_known && has_own_lines(text, t)) {
+            fetch_own_lines(text, s, t);
+        } else if (!engine || t.operand->line.defined()) {
             fetch_by_threads(text, s, t);
         }
     }
