@@ -41,6 +41,7 @@ local function other_rows(k, out, p)
 end
 
 -- The versions of a product of experts: tiles of 64 rows where an expert has few, with as many columns as leave blocks for all multiprocessors.
+-- Measured on an H200 with the sizes of eight models (docs/notes/2026-11-experts.md).
 --
 -- k       with row_index or x, offsets and weights
 function experts.versions(k, target)
@@ -48,18 +49,18 @@ function experts.versions(k, target)
   local gated = k:has "gate"
   local columns = (gated and k.w_gate_nk or k.w_nk):dim(1):extent()
   local all = k.offsets:dim(0):extent() - 1
-  local few = rows:at_most(all * 32)
-  local blocks = rows * ((columns + 127) // 128) -- if each row has an expert of its own
+  local function each_has(most) return rows:at_most(all * most) end
   if gated then
+    local blocks = rows * ((columns + 127) // 128) -- if each row has an expert of its own
     return {
-      { when = few:and_(blocks:at_most(target.multiprocessors)), rows = 64, columns = 64, stages = 6 },
-      { when = few, rows = 64, columns = 128, stages = 4 },
+      { when = each_has(16):and_(blocks:at_most(target.multiprocessors)), rows = 64, columns = 64, stages = 6 },
+      { when = each_has(16), rows = 64, columns = 128, stages = 4 },
       { rows = 128, columns = 128, stages = 4 },
     }
   end
   return {
-    { when = few, rows = 64, columns = 128, stages = 6 },
-    { rows = 128, columns = 128, stages = 5 },
+    { when = each_has(128), rows = 64, columns = 256, stages = 4 },
+    { rows = 128, columns = 256, stages = 3 },
   }
 end
 

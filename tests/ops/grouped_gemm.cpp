@@ -58,7 +58,8 @@ public:
     std::string held_to() const override {
         return "(k + 1)/2 of sum \\|x w\\| + 1 of (\\|sum\\| + \\|bias\\|), through the activation; gated: of both factors; combined: of "
                "each "
-               "row times its score, and (top_k + 1)/2 of the sum of their magnitudes, by CUDA 1/2 of each, too, of the type; 1/2 of y";
+               "row times its score, and (top_k + 1)/2 of the sum of their magnitudes, and by CUDA each row rounded to the type before; "
+               "1/2 of y";
     }
 
     double most_in_bf16(const Problem &p) const override {

@@ -68,6 +68,35 @@ private:
     Func gate{"gate"}, up{"up"}, h{"h"}, pv{"pv"}, acc{"acc"};
 };
 
+// Two products of rows that an index says, each tile of them by its own matrix: y = relu(a[index] g[member]) * (a[index] u[member]). Of a
+// tile `length` rows count.  a [k, m], g, u [k, n, members], index [block * tiles], member, length [tiles], y [n, block, tiles]
+class GatheredGates : public Generator<GatheredGates> {
+public:
+    GeneratorParam<int> block{"block", 64};
+    GeneratorParam<bool> across{"across", false};    // rows one after the other, not by the index
+    GeneratorParam<bool> doubled{"doubled", false};  // and as many as `length` says itself, so that loops end there
+    Input<Buffer<Half, 2>> a{"a"};
+    Input<Buffer<Half, 3>> g{"g"}, u{"u"};
+    Input<Buffer<int32_t, 1>> index{"index"}, member{"member"}, length{"length"};
+    Output<Buffer<Half, 3>> y{"y"};
+
+    void generate() {
+        count(tile) = clamp(length(tile), 0, block);
+        RDom k(0, a.width(), "k");
+        k.where(count(tile) > 0);
+        const Expr at = tile * block + row, from = across ? last(at, a.height()) : clamp(index(at), 0, a.height() - 1),
+                   of = clamp(member(tile), 0, g.dim(2).extent() - 1);
+        const Expr v = select(row < (doubled ? length(tile) : count(tile)), wide(a(k, from)), 0.0f);
+        gate(col, row, tile) += v * wide(g(k, last(col, g.height()), of));
+        up(col, row, tile) += v * wide(u(k, last(col, g.height()), of));
+        y(col, row, tile) = cast<Half>(max(gate(col, row, tile), 0.0f) * up(col, row, tile));
+    }
+
+private:
+    Var col{"col"}, row{"row"}, tile{"tile"};
+    Func count{"count"}, gate{"gate"}, up{"up"};
+};
+
 // Weights of 8 bits with a scale for each column: y = (a b) * s.  b [k, n] or, across, [n, k]
 class Weights8 : public Generator<Weights8> {
 public:
@@ -177,6 +206,7 @@ private:
 
 HALIDE_REGISTER_GENERATOR(BackToBack, back_to_back)
 HALIDE_REGISTER_GENERATOR(GatedBlock, gated_block)
+HALIDE_REGISTER_GENERATOR(GatheredGates, gathered_gates)
 HALIDE_REGISTER_GENERATOR(Weights8, weights_8)
 HALIDE_REGISTER_GENERATOR(Weights4, weights_4)
 HALIDE_REGISTER_GENERATOR(ScaledRows, scaled_rows)

@@ -39,6 +39,13 @@ std::string op_of(const Pipeline &p) {
 
 // The extents of an argument, by its name in each pipeline.
 std::vector<int> extents_of(const std::string &op, const std::string &name, const Sizes &s, bool across) {
+    if (op == "gathered_gates") {  // m tiles of n1 rows, out of 640, by one of 3 matrices
+        return name == "y"                            ? std::vector<int>{s.n, s.n1, s.m}
+               : name == "index"                      ? std::vector<int>{s.n1 * s.m}
+               : name == "member" || name == "length" ? std::vector<int>{s.m}
+               : name == "a"                          ? std::vector<int>{s.k, 640}
+                                                      : std::vector<int>{s.k, s.n, 3};
+    }
     if (name == "y") {
         return {s.n, s.m};
     }
@@ -64,9 +71,13 @@ void fill(HostBuffer &b, const std::string &name, uint32_t seed) {
     std::mt19937 random{seed};
     std::vector<double> values(b.size());
     const bool scale = name == "s" || name == "w" || name == "r", byte = b.type().code == halide_type_uint;
+    const int numbers = name == "index" ? 37 : name == "member" ? 3 : name == "length" ? 90 : 0;
     for (auto &v : values) {
         const int drawn = int(random() >> 8);
-        v = scale ? std::vector<double>{0.5, 1, 2}[size_t(drawn % 3)] : byte ? drawn % (name == "z" ? 16 : 256) : drawn % 3 - 1;
+        v = numbers > 0 ? std::max(drawn % numbers - (name == "length" ? 20 : 0), 0)
+            : scale     ? std::vector<double>{0.5, 1, 2}[size_t(drawn % 3)]
+            : byte      ? drawn % (name == "z" ? 16 : 256)
+                        : drawn % 3 - 1;
     }
     b.assign(values);
 }
@@ -193,6 +204,18 @@ TEST_CASE("operands that are scaled on the way in: inline, and as a stage in reg
     for (const char *schedule : {"scaled_rows", "scaled_rows.registers", "scaled_rows.shared"}) {
         check({schedule, {kSmall, kWide}, {{70, 72, 192, 0}, {1, 8, 64, 0}, {130, 136, 128, 0}}});
     }
+}
+
+TEST_CASE("rows that an index says, by a matrix of their tile; rows that do not count", "[gathered_gates]") {
+    const auto tiles = [](const char *rows, const char *columns, int n1, int m, const char *across, const char *doubled) {
+        check({"gathered_gates",
+               {{{"block", rows}, {"columns", columns}, {"stages", "2"}, {"across", across}, {"doubled", doubled}}},
+               {{m, 72, 192, n1}, {m + 1, 40, 136, n1}, {2, 1, 8, n1}}});
+    };
+    tiles("64", "64", 64, 5, "false", "false");
+    tiles("128", "32", 128, 3, "true", "false");
+    tiles("16", "64", 16, 9, "false", "true");
+    tiles("64", "64", 64, 5, "true", "true");
 }
 
 TEST_CASE("steps of which shared memory holds one", "[one_slot]") {

@@ -44,6 +44,7 @@ public:
         find_dimensions(tile_.a, rows_);
         find_dimensions(tile_.b, {col_});
         tile_.left = depth_.left;
+        count_lines();
         if (conditions_.defined()) {
             tile_.condition = full(conditions_, lets);
             if (std::any_of(names_.begin(), names_.end(), [&](const std::string &l) { return expr_uses_var(tile_.condition, l); })) {
@@ -248,6 +249,29 @@ private:
             }
         }
         return o;
+    }
+
+    // Rows or columns of a tile that are left out of a sum are 0 in an operand.
+    void count_lines() {
+        for (const auto &[loops, o] : {std::pair(rows_, &tile_.a), std::pair(std::vector<Loop>{col_}, &tile_.b)}) {
+            for (const Loop &l : loops) {
+                if (!l.left.defined()) {
+                    continue;
+                }
+                const Expr other = Variable::make(Int(32), kOperandOther), counts = other < l.left;
+                if (o->value.defined()) {
+                    o->value = Select::make(counts, o->value, make_zero(o->type));
+                    continue;
+                }
+                if (!definition_of_ || loops.size() != 1 || o->other_dimension <= 0 || o->step[size_t(o->other_dimension)] != 1) {
+                    fail("leaves out rows or columns of its tile, which are no lines of " + o->buffer +
+                         " in memory; compute it first, with 0 there");
+                }
+                Expr &first = o->origin[size_t(o->other_dimension)];
+                o->line = simplify(Select::make(counts, o->line.defined() ? o->line : first + other, -1));
+                first = 0;
+            }
+        }
     }
 
     static bool loads_by(const Expr &e, const std::vector<std::string> &loops) {

@@ -23,14 +23,18 @@ bool is_of(const std::string &loop, const TensorCores &p) {
 }
 
 // The store in loops with nothing else in them but conditions, with the lets between put in; undefined: there is more.
-Stmt only_store(Stmt s, std::vector<std::string> &loops, bool &conditional) {
+Stmt only_store(Stmt s, std::vector<std::pair<std::string, Expr>> &loops, bool &conditional) {
     std::vector<std::pair<std::string, Expr>> inner;
     for (;;) {
         if (const auto *let = s.as<LetStmt>()) {
             inner.emplace_back(let->name, let->value);
             s = let->body;
         } else if (const auto *l = s.as<For>()) {
-            loops.push_back(l->name);
+            Expr extent = l->extent;
+            for (auto it = inner.rbegin(); it != inner.rend(); ++it) {
+                extent = substitute(it->first, it->second, extent);
+            }
+            loops.emplace_back(l->name, simplify(extent));
             s = l->body;
         } else if (const auto *branch = s.as<IfThenElse>(); branch && !branch->else_case.defined()) {
             conditional = true;
@@ -144,15 +148,17 @@ bool is_computed(const Expr &factor) {
 }  // namespace
 
 bool is_tile_of_product(const For *loop, Stmt *found, bool *conditional) {
-    std::vector<std::string> names;
+    using Loop = std::pair<std::string, Expr>;  // its name and extent
+    std::vector<Loop> loops;
     bool under_condition = false;
-    const Stmt store = only_store(loop, names, under_condition);
+    const Stmt store = only_store(loop, loops, under_condition);
+    const auto moves = [&](const Loop &l) { return store.defined() && expr_uses_var(store.as<Store>()->index, l.first); };
     if (found) {
+        const auto ends = [&](const Loop &l) { return moves(l) && !is_const(l.second) && !l.second.as<Variable>(); };
         *found = store;
-        *conditional = under_condition;
+        *conditional = under_condition || std::any_of(loops.begin(), loops.end(), ends);
     }
-    return store.defined() && std::count_if(names.begin(), names.end(),
-                                            [&](const std::string &n) { return !expr_uses_var(store.as<Store>()->index, n); }) == 1;
+    return store.defined() && std::count_if(loops.begin(), loops.end(), [&](const Loop &l) { return !moves(l); }) == 1;
 }
 
 KernelShape shape_of(const Kernel &kernel, const std::vector<TensorCores> &products) {

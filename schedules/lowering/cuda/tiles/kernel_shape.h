@@ -34,7 +34,7 @@ struct KernelShape {
 KernelShape shape_of(const Kernel &kernel, const std::vector<TensorCores> &products);
 
 /** Whether nothing but a product is in the loops, and all of them but the depth move over its sums. `store`: where not null, gets that of
- * a sum, or nothing, and `conditional` whether it stands under a condition. */
+ * a sum, or nothing, and `conditional` whether it stands under a condition, or leaves out rows or columns of the tile. */
 bool is_tile_of_product(const Halide::Internal::For *loop, Halide::Internal::Stmt *store = nullptr, bool *conditional = nullptr);
 
 }  // namespace halyard

@@ -40,6 +40,9 @@ Expr operand(const Operand &o, const BlockProgram &program) {
     }
     std::vector<Expr> args = {name_of(o.buffer)};
     args.insert(args.end(), o.origin.begin(), o.origin.end());
+    if (o.line.defined()) {
+        args[size_t(o.other_dimension) + 1] = o.line;
+    }
     return Call::make(o.type, "tile", args, Call::PureExtern);
 }
 
