@@ -97,6 +97,26 @@ private:
     Func count{"count"}, gate{"gate"}, up{"up"};
 };
 
+// A product that is stored in the first half of the rows, and 7 in the others. `doubled`: its rows are computed on the way in.
+class HalfOfRows : public Generator<HalfOfRows> {
+public:
+    GeneratorParam<bool> doubled{"doubled", false};
+    Input<Buffer<Half, 2>> a{"a"}, b{"b"};
+    Output<Buffer<Half, 2>> y{"y"};
+
+    void generate() {
+        const RDom k(0, a.width(), "k"), r(0, (a.height() + 1) / 2, "r");
+        const Expr of_row = wide(a(k, last(row, a.height())));
+        acc(col, row) += (doubled ? wide(cast<Half>(of_row * 2)) : of_row) * wide(b(k, last(col, b.height())));
+        y(col, row) = cast<Half>(7);
+        y(col, r) = cast<Half>(acc(col, r));
+    }
+
+private:
+    Var col{"col"}, row{"row"};
+    Func acc{"acc"};
+};
+
 // Weights of 8 bits with a scale for each column: y = (a b) * s.  b [k, n] or, across, [n, k]
 class Weights8 : public Generator<Weights8> {
 public:
@@ -206,6 +226,7 @@ private:
 
 HALIDE_REGISTER_GENERATOR(BackToBack, back_to_back)
 HALIDE_REGISTER_GENERATOR(GatedBlock, gated_block)
+HALIDE_REGISTER_GENERATOR(HalfOfRows, half_of_rows)
 HALIDE_REGISTER_GENERATOR(GatheredGates, gathered_gates)
 HALIDE_REGISTER_GENERATOR(Weights8, weights_8)
 HALIDE_REGISTER_GENERATOR(Weights4, weights_4)

@@ -206,6 +206,16 @@ TEST_CASE("operands that are scaled on the way in: inline, and as a stage in reg
     }
 }
 
+TEST_CASE("a result that ends before its array does", "[half_of_rows]") {
+    for (const char *doubled : {"false", "true"}) {
+        for (const char *rows : {"64", "16"}) {
+            check({"half_of_rows",
+                   {{{"rows", rows}, {"columns", "64"}, {"doubled", doubled}}},
+                   {{70, 72, 192, 0}, {260, 64, 64, 0}, {3, 8, 8, 0}}});
+        }
+    }
+}
+
 TEST_CASE("rows that an index says, by a matrix of their tile; rows that do not count", "[gathered_gates]") {
     const auto tiles = [](const char *rows, const char *columns, int n1, int m, const char *across, const char *doubled) {
         check({"gathered_gates",

@@ -73,8 +73,8 @@ Expr of_arguments(const Expr &condition) {
     return Fields().mutate(condition);
 }
 
-// Of buffers of the caller whose strides the generator says; of the others all but the first are variables.
-std::map<std::string, std::vector<Expr>> strides_of_generator(const Stmt &s) {
+// Of buffers of the caller whose strides the generator says; of the others all but the first are variables. And the extents that it says.
+Strides strides_of_generator(const Stmt &s) {
     class FindBuffers : public IRVisitor {
         using IRVisitor::visit;
 
@@ -87,7 +87,7 @@ std::map<std::string, std::vector<Expr>> strides_of_generator(const Stmt &s) {
             IRVisitor::visit(op);
         }
         void look(const std::string &name, const Parameter &param) {
-            if (!param.defined() || !param.is_buffer() || found.count(name)) {
+            if (!param.defined() || !param.is_buffer() || found.known.count(name) || found.extents.count(name)) {
                 return;
             }
             bool said = false;
@@ -98,12 +98,15 @@ std::map<std::string, std::vector<Expr>> strides_of_generator(const Stmt &s) {
                 strides.push_back(known.defined() ? known : Variable::make(Int(32), name + ".stride." + std::to_string(d)));
             }
             if (said) {
-                found[name] = strides;
+                found.known[name] = strides;
+            }
+            for (int d = 0; d < param.dimensions(); d++) {
+                found.extents[name].push_back(param.extent_constraint(d));
             }
         }
 
     public:
-        std::map<std::string, std::vector<Expr>> found;
+        Strides found;
     } find;
     s.accept(&find);
     return find.found;
@@ -152,7 +155,9 @@ private:
             programs_.emplace_back();
         }
         schedule_ = schedule;
-        strides_.known = strides_of_generator(s);
+        const Lets *const lets = strides_.lets;
+        strides_ = strides_of_generator(s);
+        strides_.lets = lets;
         together_ = find_dependent_launches(s);
         strided_reads_ = find_strided_reads(s);
     }
@@ -409,6 +414,7 @@ private:
         }
         if (!strides.empty()) {
             strides_.known[name] = strides;
+            strides_.allocated.insert(name);
         }
     }
 

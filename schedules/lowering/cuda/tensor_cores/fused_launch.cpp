@@ -6,6 +6,7 @@
 #include "lowering/cuda/print/code_text.h"
 #include "lowering/cuda/tensor_cores/scalar_arguments.h"
 #include "lowering/cuda/tensor_cores/tensor_argument.h"
+#include "lowering/cuda/tensor_cores/tensor_box.h"
 #include "lowering/cuda/tensor_cores/tile_program.h"
 #include "lowering/cuda/tensor_cores/warpgroups.h"
 
@@ -32,7 +33,16 @@ std::vector<const Assignment *> FusedLaunch::results() const {
 }
 
 std::optional<std::vector<Expr>> FusedLaunch::tensor_of(const Assignment &a) const {
-    return parts_.second.columns % kAcross == 0 ? place_of(a) : std::nullopt;
+    const auto nest = std::find_if(parts_.after.begin(), parts_.after.end(), [&](const FusedNest &n) {
+        return std::any_of(n.assignments.begin(), n.assignments.end(), [&](const Assignment &x) { return x.stored == a.stored; });
+    });
+    const auto origin = place_of(a);
+    const auto is_box = [&](const Expr &stored, int size, size_t d) {
+        return is_stored_as_box(stored, size, a.stored, int(d), origin->at(d), parts_.lets, strides_);
+    };
+    const bool as_box = parts_.second.columns % kAcross == 0 && origin && nest != parts_.after.end() && nest->column_extent.defined() &&
+                        is_box(nest->column_extent, nest->columns, 0) && is_box(nest->row_extent, parts_.rows, 1);
+    return as_box ? origin : std::nullopt;
 }
 
 std::optional<std::vector<Expr>> FusedLaunch::place_of(const Assignment &a) const {

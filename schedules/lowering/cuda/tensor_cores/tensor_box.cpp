@@ -34,6 +34,32 @@ bool moves_by_tma(const Type &element, int columns) {
     return known && !element.is_bool() && columns % elements_of_line(element) == 0;
 }
 
+bool is_stored_as_box(const Expr &stored, int size, const std::string &buffer, int dimension, const Expr &origin, const Lets &host,
+                      const Strides &strides) {
+    if (strides.allocated.count(buffer)) {
+        return true;
+    }
+    // Where there is a tile, there are more than 0.
+    const auto without_zero = [](const Expr &e) {
+        const auto *most = e.as<Max>();
+        return most && is_const_zero(most->b) ? most->a : e;
+    };
+    const auto is_size = [&](const Expr &e) {
+        const auto c = as_const_int(e);
+        return c && *c >= size;
+    };
+    Expr left = without_zero(simplify(expand(stored, host)));
+    if (const auto *least = left.as<Min>(); least && (is_size(least->b) || is_size(least->a))) {
+        left = is_size(least->b) ? least->a : least->b;
+    }
+    const auto covers = [&](const Expr &extent) {
+        return extent.defined() && can_prove(left >= without_zero(simplify(extent)) - expand(origin, host));
+    };
+    const auto said = strides.extents.find(buffer);
+    return is_size(left) || covers(field(buffer, "extent", dimension)) ||
+           (said != strides.extents.end() && size_t(dimension) < said->second.size() && covers(said->second[size_t(dimension)]));
+}
+
 std::optional<TensorBox> tensor_box(const TileProgram &program, const std::string &buffer, const Type &element, const Expr &index,
                                     const std::vector<PairRows> &rows) {
     const auto *ramp = index.as<Ramp>();

@@ -39,6 +39,9 @@ inline bool is_half(const Halide::Type &t) {
 struct Strides {
     /** Of buffers that the pipeline allocates, and of those whose strides the generator says; of others they are variables. */
     std::map<std::string, std::vector<Halide::Expr>> known;
+    std::set<std::string> allocated;
+    /** Of buffers of the caller; undefined where the generator says nothing. */
+    std::map<std::string, std::vector<Halide::Expr>> extents;
     const Lets *lets = nullptr;  // all those around the kernel, of fields of buffers as well
 
     Halide::Expr expanded(const Halide::Expr &e) const;

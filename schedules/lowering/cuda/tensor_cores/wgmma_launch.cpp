@@ -69,7 +69,16 @@ bool WgmmaLaunch::leaves_by_tma(const Pair &p) const {
 }
 
 std::optional<TensorBox> WgmmaLaunch::box_of(const Pair &p) const {
-    return tensor_box(program_, p.stored, p.value.type().element_of(), p.index, p.rows);
+    const auto box = tensor_box(program_, p.stored, p.value.type().element_of(), p.index, p.rows);
+    const auto is_box = [&](const Expr &stored, int size, size_t d) {
+        return is_stored_as_box(stored, size, p.stored, int(d), box->origin[d], *program_.host, program_.strides);
+    };
+    bool same = box && is_box(p.col_extent, tile().columns, 0);
+    for (size_t d = 1; same && d < box->loop.size(); d++) {
+        const int loop = box->loop[d];
+        same = loop < 0 || is_box(p.rows[size_t(loop)].inside, p.rows[size_t(loop)].extent, d);
+    }
+    return same ? box : std::nullopt;
 }
 
 // Pairs of what f reads beside the sums are loaded whole where the host finds them aligned, and so are those stored

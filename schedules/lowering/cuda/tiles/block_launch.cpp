@@ -9,6 +9,7 @@
 #include "lowering/cuda/tensor_cores/fused_launch.h"
 #include "lowering/cuda/tensor_cores/scalar_arguments.h"
 #include "lowering/cuda/tensor_cores/tensor_argument.h"
+#include "lowering/cuda/tensor_cores/tensor_box.h"
 #include "lowering/cuda/tensor_cores/tile_program.h"
 #include "lowering/cuda/tensor_cores/warps.h"
 
@@ -316,18 +317,20 @@ std::optional<ResultBox> BlockLaunch::box_of(const FusedNest &nest, const Assign
     if (!results_leave_ || nest.kind != FusedNest::kTile || !a.index.defined()) {
         return std::nullopt;
     }
-    // The copy engine stores whole tiles, up to the edge of their tensor.
-    const bool whole = loaded_by({nest.row_extent, nest.column_extent}).empty();
-    const auto place = [&](const Expr &index) {
-        return place_of_result({a.stored, a.value, index}, base_, program_.block_names, program_.lets, strides_);
+    const auto place = [&](const Expr &index, const Expr &rows, int most_rows, const Expr &columns, int most_columns) {
+        auto origin = place_of_result({a.stored, a.value, index}, base_, program_.block_names, program_.lets, strides_);
+        const bool as_box = origin && is_stored_as_box(columns, most_columns, a.stored, 0, origin->at(0), program_.lets, strides_) &&
+                            is_stored_as_box(rows, most_rows, a.stored, 1, origin->at(1), program_.lets, strides_);
+        return as_box ? origin : std::nullopt;
     };
+    const auto &[rows, columns] = std::pair(nest.row_extent, nest.column_extent);
     const auto box = [](ResultBox::How how, const std::vector<Expr> &origin) { return ResultBox{how, origin, int(origin.size())}; };
-    if (whole && nest.columns % kAcross == 0) {
-        if (const auto origin = place(a.index)) {
+    if (nest.columns % kAcross == 0) {
+        if (const auto origin = place(a.index, rows, program_.rows, columns, nest.columns)) {
             return box(ResultBox::kBox, *origin);
         }
     }
-    if (const auto origin = whole ? place(with_sides_swapped(a.index)) : std::nullopt) {
+    if (const auto origin = place(with_sides_swapped(a.index), columns, nest.columns, rows, program_.rows)) {
         return box(ResultBox::kAcross, *origin);
     }
     return nest.columns % kAcross == 0 ? rows_of(a) : std::nullopt;
