@@ -11,11 +11,12 @@
 
 namespace halyard_llm {
 
-Product::Product(const std::vector<const Matrix *> &matrices) {
+Product::Product(const std::vector<const Matrix *> &matrices, bool joined) {
     for (size_t i = 0; i < matrices.size();) {
         const Matrix &first = *matrices[i];
         std::vector<const Matrix *> same;
-        for (; i < matrices.size() && (same.empty() || (first.type != TensorType::kF32 && matrices[i]->type == first.type)); i++) {
+        for (; i < matrices.size() && (same.empty() || (joined && first.type != TensorType::kF32 && matrices[i]->type == first.type));
+             i++) {
             same.push_back(matrices[i]);
             columns_ += matrices[i]->n;
         }
@@ -60,9 +61,9 @@ void Product::add_interleaved(const std::vector<const Matrix *> &matrices) {
     parts_.push_back({first.k, n, first.type, memory});
 }
 
-LayerProducts::LayerProducts(const Layer &layer)
-    : query_key_value({&layer.query, &layer.key, &layer.value}), attention_output({&layer.attention_output}),
-      gate_up({&layer.gate, &layer.up}), down({&layer.down}) {
+LayerProducts::LayerProducts(const Layer &layer, bool joined)
+    : query_key_value({&layer.query, &layer.key, &layer.value}, joined), attention_output({&layer.attention_output}, joined),
+      gate_up({&layer.gate, &layer.up}, joined), down({&layer.down}, joined) {
     if (layer.query_bias.empty() && layer.key_bias.empty() && layer.value_bias.empty()) {
         return;
     }
@@ -75,10 +76,10 @@ LayerProducts::LayerProducts(const Layer &layer)
     add(layer.value_bias, layer.value.n);
 }
 
-Products::Products(const Weights &weights) : head({&weights.head}) {
+Products::Products(const Weights &weights, bool joined) : head({&weights.head}, joined) {
     layers.reserve(weights.layers.size());
     for (const Layer &layer : weights.layers) {
-        layers.emplace_back(layer);
+        layers.emplace_back(layer, joined);
     }
 }
 

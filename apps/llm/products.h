@@ -19,7 +19,7 @@ namespace halyard_llm {
 /** Columns whose blocks are interleaved: the lanes of the widest vectors. */
 constexpr int kInterleaved = 16;
 
-/** Matrices side by side. Neighbours in blocks of the same type are one part; f32 stays where it is. */
+/** Matrices side by side. Neighbours in blocks of the same type are one part if they are to be joined; f32 stays where it is. */
 class Product {
 public:
     struct Part {
@@ -30,7 +30,7 @@ public:
 
     Product() = default;
     /** The matrices have to outlive it. Throws std::bad_alloc. */
-    explicit Product(const std::vector<const Matrix *> &matrices);
+    Product(const std::vector<const Matrix *> &matrices, bool joined);
 
     /** Columns of all parts. */
     int columns() const {
@@ -63,14 +63,15 @@ private:
 };
 
 struct LayerProducts {
-    explicit LayerProducts(const Layer &layer);
+    LayerProducts(const Layer &layer, bool joined);
 
     Product query_key_value, attention_output, gate_up, down;
     std::vector<float> bias;  // of the first; empty: none
 };
 
 struct Products {
-    explicit Products(const Weights &weights);
+    /** `joined`: products of the same rows are done by one call. */
+    Products(const Weights &weights, bool joined);
 
     std::vector<LayerProducts> layers;
     Product head;
