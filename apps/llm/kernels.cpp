@@ -54,11 +54,16 @@ double floats(int64_t count) {
     return double(count) * sizeof(float);
 }
 
+constexpr int kMany = 12;  // rows from which on panels of f32 are quicker than dot products
+
 Kernels::Weights weights_of(TensorType type) {
     switch (type) {
     case TensorType::kQ4_0: return Kernels::kQ4_0;
     case TensorType::kQ4_1: return Kernels::kQ4_1;
     case TensorType::kQ8_0: return Kernels::kQ8_0;
+    case TensorType::kQ4_K: return Kernels::kQ4_K;
+    case TensorType::kQ5_K: return Kernels::kQ5_K;
+    case TensorType::kQ6_K: return Kernels::kQ6_K;
     default: return Kernels::kF32;
     }
 }
@@ -90,24 +95,34 @@ void multiply(const Step &step, bool exact, const float *a, const Product &w, in
         BufferView<2> y_rows(kFloatType, y + column, dim(part.n, 1), dim(rows, w.columns()));
         Rows a_rows(a, part.k, rows);
         const bool blocks_of_type = part.type != TensorType::kF32;
-        const Kernel<Kernels::Product> &kernel = step.kernels.products[weights_of(part.type)][exact];
+        const Kernels::Weights weights = weights_of(part.type);
+        const Kernel<Kernels::Product> &many = step.kernels.of_many_rows[weights];
+        const bool of_many = rows >= kMany && many.call, by_floats = exact || of_many || !blocks_of_type;
+        const Kernel<Kernels::Product> &kernel = of_many ? many : step.kernels.products[weights][exact];
+        if (!kernel.call) {
+            throw std::runtime_error("the unfused kernels have no products of these weights by rows in 8 bits");
+        }
         const BlockSize *block = block_size(part.type);
         const int64_t blocks = part.k / block->elements, panel = blocks * block->bytes * kInterleaved;
         const double count = double(part.n) * double(part.k);
         Work work;
-        work.exact = exact || !blocks_of_type;
+        work.exact = by_floats;
         work.memory = double(part.n) * double(blocks * block->bytes);
         // Sums, and what is added to them, are written and read again where nothing is fused, and so are unpacked weights.
         const bool fused = step.kernels.fused;
         work.between = floats(int64_t(rows) * (part.k + part.n * ((residual ? 2 : 1) + (fused ? 0 : 6))));
-        if (blocks_of_type && !fused) {
+        if (part.interleaved && !fused) {
             work.between += 2 * count * (exact ? sizeof(float) : 1);
         }
         work.operations = 2 * count * rows;
-        if (blocks_of_type) {
-            BufferView<3> weights(kByteType, part.data, dim(block->bytes * kInterleaved, 1), dim(blocks, block->bytes * kInterleaved),
-                                  dim((part.n + kInterleaved - 1) / kInterleaved, panel));
-            run(step, kernel.name, work, [&] { return kernel.call(a_rows, weights, added, y_rows); });
+        if (part.interleaved) {
+            BufferView<3> panels(kByteType, part.data, dim(block->bytes * kInterleaved, 1), dim(blocks, block->bytes * kInterleaved),
+                                 dim((part.n + kInterleaved - 1) / kInterleaved, panel));
+            run(step, kernel.name, work, [&] { return kernel.call(a_rows, panels, added, y_rows); });
+        } else if (blocks_of_type) {
+            BufferView<3> columns(kByteType, part.data, dim(block->bytes, 1), dim(blocks, block->bytes),
+                                  dim(part.n, blocks * block->bytes));
+            run(step, kernel.name, work, [&] { return kernel.call(a_rows, columns, added, y_rows); });
         } else {
             run(step, kernel.name, work, [&] { return kernel.call(a_rows, Rows(part.data, part.k, part.n), added, y_rows); });
         }

@@ -11,19 +11,26 @@
 
 namespace halyard_llm {
 
+namespace {
+
+bool is_interleaved(TensorType type) {
+    return type == TensorType::kQ4_0 || type == TensorType::kQ4_1 || type == TensorType::kQ8_0;
+}
+
+}  // namespace
+
 Product::Product(const std::vector<const Matrix *> &matrices, bool joined) {
     for (size_t i = 0; i < matrices.size();) {
         const Matrix &first = *matrices[i];
         std::vector<const Matrix *> same;
-        for (; i < matrices.size() && (same.empty() || (joined && first.type != TensorType::kF32 && matrices[i]->type == first.type));
-             i++) {
+        for (; i < matrices.size() && (same.empty() || (joined && is_interleaved(first.type) && matrices[i]->type == first.type)); i++) {
             same.push_back(matrices[i]);
             columns_ += matrices[i]->n;
         }
-        if (first.type == TensorType::kF32) {
-            parts_.push_back({first.k, first.n, first.type, first.data});
-        } else {
+        if (is_interleaved(first.type)) {
             add_interleaved(same);
+        } else {
+            parts_.push_back({first.k, first.n, first.type, first.data, false});
         }
     }
 }
@@ -58,7 +65,7 @@ void Product::add_interleaved(const std::vector<const Matrix *> &matrices) {
     if (halyard_interleave_blocks(from, to) != 0) {
         throw std::runtime_error(halyard_last_error());
     }
-    parts_.push_back({first.k, n, first.type, memory});
+    parts_.push_back({first.k, n, first.type, memory, true});
 }
 
 LayerProducts::LayerProducts(const Layer &layer, bool joined)
