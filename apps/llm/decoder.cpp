@@ -227,19 +227,20 @@ void Decoder::attention_block(int index, const std::vector<Segment> &segments, i
         norm(&k, config_.key_heads, layer.key_norm, k_.floats(), k_normed_.floats(), &k_step);
     }
     const Step turn = step("positions");
-    rope(turn, config_.rope_halves, q, q_step, positions_.data(), frequencies, width, config_.heads, rows, q_turned_.floats());
+    rope(turn, config_.rope_halves, q, q_step, positions_.data(), frequencies, width, config_.heads, rows, q_turned_.floats(), query_row,
+         width);
     for (const Segment &s : segments) {
         Decoder &sequence = *s.decoder;
         const CacheRows cached_keys = sequence.rows_of(sequence.keys_, index), cached_values = sequence.rows_of(sequence.values_, index);
         const int begin = sequence.position_;
-        const auto turn_keys = [&](float *to) {
+        const auto turn_keys = [&](float *to, int64_t row, int64_t head) {
             rope(turn, config_.rope_halves, k + s.first * k_step, k_step, positions_.data() + s.first, frequencies, width,
-                 config_.key_heads, s.rows, to);
+                 config_.key_heads, s.rows, to, row, head);
         };
         if (sequence.cache_ == CacheType::kF32 && model_.kernels.fused) {
-            turn_keys(static_cast<float *>(cached_keys.data) + int64_t(begin) * key_row);
+            turn_keys(static_cast<float *>(cached_keys.data) + int64_t(begin) * width, width, int64_t(sequence.length_) * width);
         } else {
-            turn_keys(k_turned_.floats());
+            turn_keys(k_turned_.floats(), key_row, width);
             store(step("into the cache"), k_turned_.floats(), key_row, width, config_.key_heads, s.rows, cached_keys, begin);
         }
         store(step("into the cache"), v + s.first * joined, joined, width, config_.key_heads, s.rows, cached_values, begin);

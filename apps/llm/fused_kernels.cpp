@@ -5,8 +5,12 @@
 #include "llm_attention_f16.h"
 #include "llm_attention_int8.h"
 #include "llm_decode_attention.h"
+#include "llm_decode_attention_128.h"
+#include "llm_decode_attention_64.h"
 #include "llm_decode_attention_bf16.h"
 #include "llm_decode_attention_f16.h"
+#include "llm_decode_attention_f16_128.h"
+#include "llm_decode_attention_f16_64.h"
 #include "llm_decode_attention_int8.h"
 #include "llm_f32.h"
 #include "llm_gated_gelu_tanh.h"
@@ -54,6 +58,8 @@ const Kernels &fused_kernels() {
         {{"copy", nullptr}, HALYARD_LLM_KERNEL(llm_store_f16), HALYARD_LLM_KERNEL(llm_store_bf16)},
         {HALYARD_LLM_KERNEL(llm_decode_attention), HALYARD_LLM_KERNEL(llm_decode_attention_f16),
          HALYARD_LLM_KERNEL(llm_decode_attention_bf16)},
+        {HALYARD_LLM_KERNEL(llm_decode_attention_64), HALYARD_LLM_KERNEL(llm_decode_attention_f16_64), {}},
+        {HALYARD_LLM_KERNEL(llm_decode_attention_128), HALYARD_LLM_KERNEL(llm_decode_attention_f16_128), {}},
         {HALYARD_LLM_KERNEL(llm_attention), HALYARD_LLM_KERNEL(llm_attention_f16), HALYARD_LLM_KERNEL(llm_attention_bf16)},
         HALYARD_LLM_KERNEL(llm_store_int8),
         HALYARD_LLM_KERNEL(llm_decode_attention_int8),

@@ -46,6 +46,7 @@ struct Kernels {
     // By the type of the cache.
     Kernel<Store> store[3];
     Kernel<Decode> decode_attention[3];
+    Kernel<Decode> decode_attention_64[3], decode_attention_128[3];  // by heads of such widths; without a call it is the one above
     Kernel<Attention> attention[3];
     Kernel<ScaledStore> store_int8;
     Kernel<ScaledDecode> decode_attention_int8;

@@ -138,11 +138,11 @@ void rms_norm(const Step &step, const float *x, const float *weight, int columns
 }
 
 void rope(const Step &step, bool halves, const float *x, int64_t x_row, const int32_t *positions, const std::vector<float> &frequencies,
-          int width, int heads, int rows, float *y) {
+          int width, int heads, int rows, float *y, int64_t y_row, int64_t y_head) {
     const Kernel<Kernels::Rope> &kernel = halves ? step.kernels.rope_halves : step.kernels.rope;
     const int64_t row = int64_t(width) * heads;
     BufferView<3> from(kFloatType, x, dim(width, 1), dim(heads, width), dim(rows, x_row));
-    BufferView<3> to(kFloatType, y, dim(width, 1), dim(heads, width), dim(rows, row));
+    BufferView<3> to(kFloatType, y, dim(width, 1), dim(heads, y_head), dim(rows, y_row));
     BufferView<1> at(kIntType, positions, dim(rows, 1));
     BufferView<1> of_pairs(kFloatType, frequencies.data(), dim(int64_t(frequencies.size()), 1));
     run(step, kernel.name, {0, floats((step.kernels.fused ? 2 : 4) * row * rows)}, [&] { return kernel.call(from, at, of_pairs, to); });
@@ -153,21 +153,24 @@ int bytes_of(CacheType type) {
 }
 
 void store(const Step &step, const float *x, int64_t x_row, int width, int heads, int rows, const CacheRows &to, int begin) {
-    const int64_t row = int64_t(width) * heads;
+    const int64_t of_head = int64_t(to.length) * width;
     const int bytes = bytes_of(to.type);
-    uint8_t *data = static_cast<uint8_t *>(to.data) + begin * row * bytes;
-    const Work work = {0, double(row) * rows * (sizeof(float) + bytes)};
+    uint8_t *data = static_cast<uint8_t *>(to.data) + int64_t(begin) * width * bytes;
+    const Work work = {0, double(width) * heads * rows * (sizeof(float) + bytes)};
     if (to.type == CacheType::kF32) {
         run(step, step.kernels.store[0].name, work, [&] {
-            for (int i = 0; i < rows; i++) {
-                std::memcpy(data + i * row * bytes, x + i * x_row, size_t(row) * size_t(bytes));
+            for (int head = 0; head < heads; head++) {
+                for (int i = 0; i < rows; i++) {
+                    std::memcpy(data + (head * of_head + int64_t(i) * width) * bytes, x + i * x_row + int64_t(head) * width,
+                                size_t(width) * sizeof(float));
+                }
             }
             return 0;
         });
         return;
     }
     BufferView<3> from(kFloatType, x, dim(width, 1), dim(heads, width), dim(rows, x_row));
-    BufferView<3> y(type_of(to.type), data, dim(width, 1), dim(heads, width), dim(rows, row));
+    BufferView<3> y(type_of(to.type), data, dim(width, 1), dim(heads, of_head), dim(rows, width));
     if (to.type == CacheType::kInt8) {
         BufferView<2> scales(kFloatType, to.scales + begin, dim(heads, to.length), dim(rows, 1));
         run(step, step.kernels.store_int8.name, work, [&] { return step.kernels.store_int8.call(from, y, scales); });
@@ -189,8 +192,8 @@ void attend(const Step &step, const AttentionSizes &sizes, const float *q, int r
     const int first = one && sizes.window > 0 && keys > sizes.window ? keys - sizes.window : 0, count = keys - first;
     const int bytes = bytes_of(k.type);
     const auto keys_of = [&](const CacheRows &of) {
-        return BufferView<4>(type_of(of.type), static_cast<uint8_t *>(of.data) + first * key_row * bytes, dim(width, 1),
-                             dim(count, key_row), dim(sizes.key_heads, width), dim(1, key_row * count));
+        return BufferView<4>(type_of(of.type), static_cast<uint8_t *>(of.data) + int64_t(first) * width * bytes, dim(width, 1),
+                             dim(count, width), dim(sizes.key_heads, int64_t(of.length) * width), dim(1, 0));
     };
     const auto scales_of = [&](const CacheRows &of) {
         return BufferView<3>(kFloatType, of.scales + first, dim(count, 1), dim(sizes.key_heads, of.length), dim(1, 0));
@@ -219,7 +222,10 @@ void attend(const Step &step, const AttentionSizes &sizes, const float *q, int r
     } else if (!kernels.attention[int(k.type)].call) {
         throw none();
     } else if (one) {
-        const Kernel<Kernels::Decode> &kernel = kernels.decode_attention[int(k.type)];
+        const int type = int(k.type);
+        const auto &of_width = width == 64 ? kernels.decode_attention_64 : kernels.decode_attention_128;
+        const bool usual = (width == 64 || width == 128) && of_width[type].call;
+        const Kernel<Kernels::Decode> &kernel = usual ? of_width[type] : kernels.decode_attention[type];
         run(step, kernel.name, work, [&] { return kernel.call(queries_of(q), keys_of(k), keys_of(v), sizes.scale, queries_of(y)); });
     } else {
         const Kernel<Kernels::Attention> &kernel = kernels.attention[int(k.type)];

@@ -42,15 +42,16 @@ void multiply(const Step &step, bool exact, const float *a, const Product &w, in
 /** y = x / rms(x) * weight over rows of `columns`. */
 void rms_norm(const Step &step, const float *x, const float *weight, int columns, int64_t rows, float eps, float *y);
 
-/** Turns `heads` heads of `rows` tokens, which lie side by side in a row, each by its position. Rows of x are `x_row` elements apart. */
+/** Turns `heads` heads of `rows` tokens, which lie side by side in a row, each by its position. Rows of x are `x_row` elements apart, those of y
+ * `y_row`, and its heads `y_head`. */
 void rope(const Step &step, bool halves, const float *x, int64_t x_row, const int32_t *positions, const std::vector<float> &frequencies,
-          int width, int heads, int rows, float *y);
+          int width, int heads, int rows, float *y, int64_t y_row, int64_t y_head);
 
-/** Keys or values of a layer: rows of all heads, token after token. */
+/** Keys or values of a layer: the tokens of a head, then those of the next one, as attention goes head by head. */
 struct CacheRows {
     CacheType type = CacheType::kF32;
     void *data = nullptr;
-    float *scales = nullptr;  // of 8 bits: of the tokens of a head, then of the next one
+    float *scales = nullptr;  // of 8 bits, in the same order
     int length = 0;           // tokens that there is room for
 };
 

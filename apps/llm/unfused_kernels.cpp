@@ -38,6 +38,8 @@ const Kernels &unfused_kernels() {
         HALYARD_LLM_KERNEL(llm_unfused_gated_gelu_tanh),
         {{"copy", nullptr}, {}, {}},
         {HALYARD_LLM_KERNEL(llm_unfused_decode_attention), {}, {}},
+        {},
+        {},
         {HALYARD_LLM_KERNEL(llm_unfused_attention), {}, {}},
         {},
         {},
