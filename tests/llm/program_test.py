@@ -85,6 +85,11 @@ class Program(unittest.TestCase):
             alone = [run("--model", self.models["llama"], "--prompt", text, "-n", 20, *options).stdout.decode() for text in texts]
             done = run("--model", self.models["llama"], "--parallel", "-", "-n", 20, *options, given="\n\n".join(texts) + "\n")
             self.assertEqual(done.stdout.decode(), "".join(f"[{text}]\n{answer}" for text, answer in zip(texts, alone)), done.stderr)
+        # Blocks of 256 have other kernels for 12 rows and more.
+        path, text = self.models["k_quants"], "a the user in you the ing 1 2"
+        alone = run("--model", path, "--prompt", text, "-n", 5, "--int8").stdout.decode()
+        done = run("--model", path, "--parallel", "-", "-n", 5, "--int8", given=f"a\n{text}\n")
+        self.assertTrue(done.stdout.decode().endswith(f"[{text}]\n{alone}"), done.stderr)
         self.fails(run("--model", self.models["llama"], "--parallel", "/nowhere"), 1, "/nowhere", "No such file")
         self.fails(run("--model", self.models["llama"], "--parallel", "-", given="\n"), 1, "no line")
 
