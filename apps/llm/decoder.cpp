@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <new>
 #include <stdexcept>
 
 #include "dequantize.h"
@@ -17,28 +16,22 @@ void Model::check() const {
     }
 }
 
-void Decoder::Block::resize(size_t count) {
-    constexpr size_t kLine = 64;
-    const size_t bytes = (count * sizeof(float) + kLine) / kLine * kLine;
-    memory_.reset();
-    memory_.reset(static_cast<float *>(std::aligned_alloc(kLine, bytes)));
-    if (!memory_) {
-        throw std::bad_alloc();
-    }
-}
-
-Decoder::Decoder(const Model &model, int length, bool exact) : model_(model), config_(model.config), exact_(exact) {
+Decoder::Decoder(const Model &model, int length, const Precision &precision)
+    : model_(model), config_(model.config), exact_(precision.exact), cache_(precision.cache) {
     constexpr int kUsual = 4096;
     length_ = length > 0 ? length : std::min(config_.context, kUsual);
     const int64_t elements = int64_t(length_) * config_.key_heads * config_.head_width;
     if (length_ > config_.context || elements > INT32_MAX) {
         throw std::runtime_error(fmt::format("a context of {} tokens is too long: the model was made for {}", length_, config_.context));
     }
-    keys_.resize(size_t(config_.layers));
-    values_.resize(size_t(config_.layers));
-    for (auto *cache : {&keys_, &values_}) {
-        for (Block &block : *cache) {
-            block.resize(size_t(elements));
+    for (Cache *of : {&keys_, &values_}) {
+        of->rows.resize(size_t(config_.layers));
+        of->scales.resize(size_t(cache_ == CacheType::kInt8 ? config_.layers : 0));
+        for (Memory &rows : of->rows) {
+            rows.resize(size_t(elements) * size_t(bytes_of(cache_)));
+        }
+        for (Memory &scales : of->scales) {
+            scales.resize(size_t(length_) * size_t(config_.key_heads) * sizeof(float));
         }
     }
     logits_.resize(size_t(config_.vocabulary));
@@ -141,16 +134,16 @@ void Decoder::make_room(int rows) {
         return;
     }
     rows_ = 0;
-    const auto resize = [&](Block &block, int columns) { block.resize(size_t(rows) * size_t(columns)); };
+    const auto resize = [&](Memory &block, int columns) { block.resize(size_t(rows) * size_t(columns) * sizeof(float)); };
     const int queries = config_.heads * config_.head_width, keys = config_.key_heads * config_.head_width;
-    for (Block *block : {&x_, &next_, &normed_, &last_}) {
+    for (Memory *block : {&x_, &next_, &normed_, &last_}) {
         resize(*block, config_.width);
     }
     resize(qkv_, queries + 2 * keys);
-    for (Block *block : {&q_, &q_turned_, &context_}) {
+    for (Memory *block : {&q_, &q_turned_, &context_}) {
         resize(*block, queries);
     }
-    for (Block *block : {&k_, &k_normed_}) {
+    for (Memory *block : {&k_, &k_normed_, &k_turned_}) {
         resize(*block, keys);
     }
     resize(gate_up_, 2 * config_.inner);
@@ -166,25 +159,26 @@ void Decoder::pass(const std::vector<Segment> &segments, float *all) {
         for (int i = 0; i < s.rows; i++) {
             positions_[size_t(s.first + i)] = s.decoder->position_ + i;
         }
-        embed(s.tokens, s.rows, x_.data() + int64_t(s.first) * width);
+        embed(s.tokens, s.rows, x_.floats() + int64_t(s.first) * width);
     }
     for (int i = 0; i < config_.layers; i++) {
         attention_block(i, segments, rows);
         product_block(i, segments, rows);
     }
     if (all) {
-        write_logits(segments, x_.data(), all);
+        write_logits(segments, x_.floats(), all);
         std::copy_n(all + int64_t(rows - 1) * config_.vocabulary, config_.vocabulary, logits_.data());
     } else if (segments.size() == 1) {
-        write_logits({{this, nullptr, 1, 0}}, x_.data() + int64_t(rows - 1) * width, segments[0].decoder->logits_.data());
+        write_logits({{this, nullptr, 1, 0}}, x_.floats() + int64_t(rows - 1) * width, segments[0].decoder->logits_.data());
     } else {
         std::vector<Segment> last;
         for (size_t i = 0; i < segments.size(); i++) {
-            std::copy_n(x_.data() + int64_t(segments[i].first + segments[i].rows - 1) * width, width, last_.data() + int64_t(i) * width);
+            std::copy_n(x_.floats() + int64_t(segments[i].first + segments[i].rows - 1) * width, width,
+                        last_.floats() + int64_t(i) * width);
             last.push_back({segments[i].decoder, nullptr, 1, int(i)});
         }
         together_.resize(segments.size() * size_t(config_.vocabulary));
-        write_logits(last, last_.data(), together_.data());
+        write_logits(last, last_.floats(), together_.data());
         for (size_t i = 0; i < segments.size(); i++) {
             std::copy_n(together_.data() + i * size_t(config_.vocabulary), config_.vocabulary, segments[i].decoder->logits_.data());
         }
@@ -210,91 +204,103 @@ void Decoder::attention_block(int index, const std::vector<Segment> &segments, i
         local && !model_.weights.local_frequencies.empty() ? model_.weights.local_frequencies : model_.weights.frequencies;
     const AttentionSizes sizes = {width, config_.heads, config_.key_heads, config_.attention_scale, local ? config_.window : 0};
 
-    rms_norm(x_.data(), layer.attention_norm.data(), config_.width, rows, config_.eps, normed_.data());
-    multiply(segments, normed_.data(), products.query_key_value, products.bias.empty() ? nullptr : products.bias.data(), nullptr,
-             qkv_.data());
-    const float *q = qkv_.data(), *k = q + query_row, *v = k + key_row;
+    rms_norm(step("norm"), x_.floats(), layer.attention_norm.data(), config_.width, rows, config_.eps, normed_.floats());
+    multiply("q, k, v", segments, normed_.floats(), products.query_key_value, products.bias.empty() ? nullptr : products.bias.data(),
+             nullptr, qkv_.floats());
+    const float *q = qkv_.floats(), *k = q + query_row, *v = k + key_row;
     int64_t q_step = joined, k_step = joined;
     // Heads that are normed have to lie one after the other, and go by memory that is free until attention.
-    const auto norm = [&](const float **heads, int count, const std::vector<float> &weight, float *dense, float *normed, int64_t *step) {
+    const auto norm = [&](const float **heads, int count, const std::vector<float> &weight, float *dense, float *normed,
+                          int64_t *distance) {
         const int row = count * width;
         for (int i = 0; i < rows; i++) {
             std::copy_n(*heads + i * joined, row, dense + int64_t(i) * row);
         }
-        rms_norm(dense, weight.data(), width, int64_t(rows) * count, config_.eps, normed);
+        rms_norm(step("norm of heads"), dense, weight.data(), width, int64_t(rows) * count, config_.eps, normed);
         *heads = normed;
-        *step = row;
+        *distance = row;
     };
     if (!layer.query_norm.empty()) {
-        norm(&q, config_.heads, layer.query_norm, q_.data(), context_.data(), &q_step);
+        norm(&q, config_.heads, layer.query_norm, q_.floats(), context_.floats(), &q_step);
     }
     if (!layer.key_norm.empty()) {
-        norm(&k, config_.key_heads, layer.key_norm, k_.data(), k_normed_.data(), &k_step);
+        norm(&k, config_.key_heads, layer.key_norm, k_.floats(), k_normed_.floats(), &k_step);
     }
-    rope(config_.rope_halves, q, q_step, positions_.data(), frequencies, width, config_.heads, rows, q_turned_.data());
+    const Step turn = step("positions");
+    rope(turn, config_.rope_halves, q, q_step, positions_.data(), frequencies, width, config_.heads, rows, q_turned_.floats(), query_row,
+         width);
     for (const Segment &s : segments) {
         Decoder &sequence = *s.decoder;
-        const int64_t at = int64_t(sequence.position_) * key_row;
-        rope(config_.rope_halves, k + s.first * k_step, k_step, positions_.data() + s.first, frequencies, width, config_.key_heads, s.rows,
-             sequence.keys(index) + at);
-        for (int i = 0; i < s.rows; i++) {
-            std::copy_n(v + (s.first + i) * joined, key_row, sequence.values(index) + at + int64_t(i) * key_row);
+        const CacheRows cached_keys = sequence.rows_of(sequence.keys_, index), cached_values = sequence.rows_of(sequence.values_, index);
+        const int begin = sequence.position_;
+        const auto turn_keys = [&](float *to, int64_t row, int64_t head) {
+            rope(turn, config_.rope_halves, k + s.first * k_step, k_step, positions_.data() + s.first, frequencies, width,
+                 config_.key_heads, s.rows, to, row, head);
+        };
+        if (sequence.cache_ == CacheType::kF32 && model_.kernels.fused) {
+            turn_keys(static_cast<float *>(cached_keys.data) + int64_t(begin) * width, width, int64_t(sequence.length_) * width);
+        } else {
+            turn_keys(k_turned_.floats(), key_row, width);
+            store(step("into the cache"), k_turned_.floats(), key_row, width, config_.key_heads, s.rows, cached_keys, begin);
         }
-        attend(sizes, q_turned_.data() + int64_t(s.first) * query_row, s.rows, sequence.keys(index), sequence.values(index),
-               sequence.position_ + s.rows, context_.data() + int64_t(s.first) * query_row);
+        store(step("into the cache"), v + s.first * joined, joined, width, config_.key_heads, s.rows, cached_values, begin);
+        attend(step("attention"), sizes, q_turned_.floats() + int64_t(s.first) * query_row, s.rows, cached_keys, cached_values,
+               begin + s.rows, context_.floats() + int64_t(s.first) * query_row);
     }
     if (layer.after_attention.empty()) {
-        multiply(segments, context_.data(), products.attention_output, nullptr, x_.data(), next_.data());
+        multiply("attention's output", segments, context_.floats(), products.attention_output, nullptr, x_.floats(), next_.floats());
         std::swap(x_, next_);
     } else {
-        multiply(segments, context_.data(), products.attention_output, nullptr, nullptr, next_.data());
-        add_normed(next_.data(), layer.after_attention, rows);
+        multiply("attention's output", segments, context_.floats(), products.attention_output, nullptr, nullptr, next_.floats());
+        add_normed(next_.floats(), layer.after_attention, rows);
     }
 }
 
 void Decoder::product_block(int index, const std::vector<Segment> &segments, int rows) {
     const Layer &layer = model_.weights.layers[size_t(index)];
     const LayerProducts &products = model_.products.layers[size_t(index)];
-    rms_norm(x_.data(), layer.product_norm.data(), config_.width, rows, config_.eps, normed_.data());
-    multiply(segments, normed_.data(), products.gate_up, nullptr, nullptr, gate_up_.data());
-    gate(config_.gelu, gate_up_.data(), config_.inner, rows, inner_.data());
+    rms_norm(step("norm"), x_.floats(), layer.product_norm.data(), config_.width, rows, config_.eps, normed_.floats());
+    multiply("gate, up", segments, normed_.floats(), products.gate_up, nullptr, nullptr, gate_up_.floats());
+    gate(step("activation"), config_.gelu, gate_up_.floats(), gate_up_.floats() + config_.inner, 2 * int64_t(config_.inner), config_.inner,
+         rows, inner_.floats());
     if (layer.after_product.empty()) {
-        multiply(segments, inner_.data(), products.down, nullptr, x_.data(), next_.data());
+        multiply("down", segments, inner_.floats(), products.down, nullptr, x_.floats(), next_.floats());
         std::swap(x_, next_);
     } else {
-        multiply(segments, inner_.data(), products.down, nullptr, nullptr, next_.data());
-        add_normed(next_.data(), layer.after_product, rows);
+        multiply("down", segments, inner_.floats(), products.down, nullptr, nullptr, next_.floats());
+        add_normed(next_.floats(), layer.after_product, rows);
     }
 }
 
 // x += rms_norm(product).
 void Decoder::add_normed(const float *product, const std::vector<float> &norm, int rows) {
-    rms_norm(product, norm.data(), config_.width, rows, config_.eps, normed_.data());
-    float *x = x_.data();
-    const float *normed = normed_.data();
+    rms_norm(step("norm"), product, norm.data(), config_.width, rows, config_.eps, normed_.floats());
+    float *x = x_.floats();
+    const float *normed = normed_.floats();
     for (int64_t i = 0; i < int64_t(rows) * config_.width; i++) {
         x[i] += normed[i];
     }
 }
 
 // The sums of a row by rows in f32 go by how many there are, so that each sequence has a call of its own, as it has alone.
-void Decoder::multiply(const std::vector<Segment> &segments, const float *a, const Product &w, const float *bias, const float *residual,
-                       float *y) const {
+void Decoder::multiply(const char *op, const std::vector<Segment> &segments, const float *a, const Product &w, const float *bias,
+                       const float *residual, float *y) const {
     const int64_t n = w.columns();
     if (w.is_by_row(exact_)) {
-        halyard_llm::multiply(exact_, a, w, segments.back().first + segments.back().rows, bias, residual, y);
+        halyard_llm::multiply(step(op), exact_, a, w, segments.back().first + segments.back().rows, bias, residual, y);
         return;
     }
     for (const Segment &s : segments) {
         const int64_t k = w.rows();
-        halyard_llm::multiply(exact_, a + s.first * k, w, s.rows, bias, residual ? residual + s.first * n : nullptr, y + s.first * n);
+        halyard_llm::multiply(step(op), exact_, a + s.first * k, w, s.rows, bias, residual ? residual + s.first * n : nullptr,
+                              y + s.first * n);
     }
 }
 
 void Decoder::write_logits(const std::vector<Segment> &segments, const float *x, float *to) {
     const int rows = segments.back().first + segments.back().rows;
-    rms_norm(x, model_.weights.output_norm.data(), config_.width, rows, config_.eps, normed_.data());
-    multiply(segments, normed_.data(), model_.products.head, nullptr, nullptr, to);
+    rms_norm(step("norm"), x, model_.weights.output_norm.data(), config_.width, rows, config_.eps, normed_.floats());
+    multiply("head", segments, normed_.floats(), model_.products.head, nullptr, nullptr, to);
     if (config_.logit_softcap > 0) {
         const float cap = config_.logit_softcap;
         std::for_each(to, to + int64_t(rows) * config_.vocabulary, [&](float &v) { v = cap * std::tanh(v / cap); });

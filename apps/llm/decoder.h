@@ -6,14 +6,13 @@
  */
 
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "config.h"
 #include "gguf.h"
 #include "kernels.h"
+#include "memory.h"
 #include "tokenizer.h"
 #include "weights.h"
 
@@ -22,8 +21,9 @@ namespace halyard_llm {
 /** Of one file. It is only read after it is made, so that any number of contexts may use it, on any threads. */
 struct Model {
     /** Throws std::runtime_error with the file, what is wrong and what to do. */
-    explicit Model(const std::string &path)
-        : file(path), config(read_config(file)), tokenizer(file), weights(file, config), products(weights) {
+    explicit Model(const std::string &path, const Kernels &kernels = fused_kernels())
+        : file(path), config(read_config(file)), tokenizer(file), weights(file, config), products(weights, kernels.fused),
+          kernels(kernels) {
         check();
     }
     Model(const Model &) = delete;
@@ -34,18 +34,23 @@ struct Model {
     Tokenizer tokenizer;
     Weights weights;
     Products products;
+    const Kernels &kernels;
 
 private:
     void check() const;
 };
 
+/** What is rounded, and how. */
+struct Precision {
+    bool exact = true;  // products are by rows in f32, and not in 8 bits
+    CacheType cache = CacheType::kF32;
+};
+
 /** One sequence; one thread at a time may use it. */
 class Decoder {
 public:
-    /** `length` tokens at most; 0: as many as the model was made for, but 4096 at most. The model has to outlive it.
-     *
-     * exact    products are by rows in f32, and not in 8 bits */
-    Decoder(const Model &model, int length, bool exact);
+    /** `length` tokens at most; 0: as many as the model was made for, but 4096 at most. The model has to outlive it. */
+    Decoder(const Model &model, int length, const Precision &precision);
 
     void set_exact(bool exact) {
         exact_ = exact;
@@ -87,11 +92,16 @@ public:
 private:
     static constexpr int kMostRows = 512;  // of a pass through the layers
 
-    float *keys(int layer) {
-        return keys_.at(size_t(layer)).data();
+    /** Keys or values of all layers. */
+    struct Cache {
+        std::vector<Memory> rows, scales;
+    };
+    CacheRows rows_of(const Cache &cache, int layer) const {
+        return {cache_, cache.rows[size_t(layer)].data(), cache_ == CacheType::kInt8 ? cache.scales[size_t(layer)].floats() : nullptr,
+                length_};
     }
-    float *values(int layer) {
-        return values_.at(size_t(layer)).data();
+    Step step(const char *op) const {
+        return {model_.kernels, op};
     }
 
     /** Rows of a sequence in a pass: `first` is the first of them among all. */
@@ -107,38 +117,21 @@ private:
     void pass(const std::vector<Segment> &segments, float *all);
     void attention_block(int index, const std::vector<Segment> &segments, int rows);
     void product_block(int index, const std::vector<Segment> &segments, int rows);
-    void multiply(const std::vector<Segment> &segments, const float *a, const Product &w, const float *bias, const float *residual,
-                  float *y) const;
+    void multiply(const char *op, const std::vector<Segment> &segments, const float *a, const Product &w, const float *bias,
+                  const float *residual, float *y) const;
     void add_normed(const float *product, const std::vector<float> &norm, int rows);
     void write_logits(const std::vector<Segment> &segments, const float *x, float *to);
 
-    /** f32 that nobody wrote yet: of a long cache, memory is taken as tokens come. */
-    class Block {
-    public:
-        /** What it held is lost where it grows. Throws std::bad_alloc. */
-        void resize(size_t count);
-        float *data() {
-            return memory_.get();
-        }
-
-    private:
-        struct Free {
-            void operator()(float *memory) const {
-                std::free(memory);
-            }
-        };
-        std::unique_ptr<float, Free> memory_;
-    };
-
     const Model &model_;
     const Config &config_;
-    bool exact_ = false;
+    bool exact_;
+    CacheType cache_;
     int length_ = 0, position_ = 0, rows_ = 0;
     bool has_logits_ = false;
-    std::vector<Block> keys_, values_;  // rows of a layer's heads, token after token
+    Cache keys_, values_;
     std::vector<int32_t> positions_;
     // Of a pass, in the memory of the first sequence of those that are fed together.
-    Block x_, next_, normed_, qkv_, q_, q_turned_, k_, k_normed_, context_, gate_up_, inner_, last_;
+    Memory x_, next_, normed_, qkv_, q_, q_turned_, k_, k_normed_, k_turned_, context_, gate_up_, inner_, last_;
     std::vector<float> logits_, together_;
 };
 

@@ -19,7 +19,12 @@ float load_half(const uint8_t *at) {
     return half_to_float(load_u16(at));
 }
 
-// Blocks of 32: scale, minimum or none, fifth bits or none, and 16 bytes with element i low and element i + 16 high.
+// Element i of 16 bytes with element i low and element i + 16 high, and its fifth bit.
+int with_fifth_bit(const uint8_t *low, uint32_t high, int i) {
+    return (i < 16 ? low[i] & 15 : low[i - 16] >> 4) | int((high >> i) & 1) << 4;
+}
+
+// Blocks of 32: scale, minimum or none, fifth bits or none, and 16 bytes.
 void block_4_or_5(const uint8_t *block, bool minimum, bool fifth, float *y) {
     const float scale = load_half(block);
     const uint8_t *at = block + 2;
@@ -31,11 +36,8 @@ void block_4_or_5(const uint8_t *block, bool minimum, bool fifth, float *y) {
         at += 4;
     }
     const int centre = minimum ? 0 : fifth ? 16 : 8;
-    for (int i = 0; i < 16; i++) {
-        const int low_q = (at[i] & 15) | (fifth ? int((high >> i) & 1) << 4 : 0);
-        const int high_q = (at[i] >> 4) | (fifth ? int((high >> (i + 16)) & 1) << 4 : 0);
-        y[i] = float(low_q - centre) * scale + least;
-        y[i + 16] = float(high_q - centre) * scale + least;
+    for (int i = 0; i < 32; i++) {
+        y[i] = float(with_fifth_bit(at, high, i) - centre) * scale + least;
     }
 }
 
@@ -105,6 +107,24 @@ void one_block(TensorType type, const uint8_t *block, float *y) {
 }
 
 }  // namespace
+
+std::vector<uint8_t> q8_0_of_q5_0(const Tensor &tensor) {
+    const int64_t from = block_size(TensorType::kQ5_0)->bytes, to = block_size(TensorType::kQ8_0)->bytes,
+                  blocks = int64_t(tensor.bytes) / from;
+    std::vector<uint8_t> result;
+    result.resize(size_t(blocks * to));
+    for (int64_t b = 0; b < blocks; b++) {
+        const uint8_t *block = tensor.data + b * from;
+        uint8_t *y = result.data() + b * to;
+        uint32_t high;
+        std::memcpy(y, block, 2);
+        std::memcpy(&high, block + 2, sizeof(high));
+        for (int i = 0; i < 32; i++) {
+            y[2 + i] = uint8_t(with_fifth_bit(block + 6, high, i) - 16);
+        }
+    }
+    return result;
+}
 
 float half_to_float(uint16_t bits) {
     const uint32_t sign = uint32_t(bits & 0x8000) << 16, exponent = (bits >> 10) & 31, mantissa = bits & 1023;

@@ -117,7 +117,7 @@ void continue_text(Decoder *decoder, Sampler *sampler, const Model &model, const
     show("\n");
 }
 
-void continue_together(const Model &model, const std::vector<std::string> &texts, bool chat, int context, bool exact,
+void continue_together(const Model &model, const std::vector<std::string> &texts, bool chat, int context, const Precision &precision,
                        const Sampler &sampler, const GenerateOptions &options) {
     struct Answer {
         std::unique_ptr<Decoder> decoder;
@@ -138,7 +138,7 @@ void continue_together(const Model &model, const std::vector<std::string> &texts
         } else {
             tokens = tokens_of_text(model, text);
         }
-        answers.push_back({std::make_unique<Decoder>(model, context, exact), sampler, TextStream(options.stops), tokens, "", 0});
+        answers.push_back({std::make_unique<Decoder>(model, context, precision), sampler, TextStream(options.stops), tokens, "", 0});
     }
     interrupted = false;
     generating = true;

@@ -28,7 +28,7 @@ void continue_text(Decoder *decoder, Sampler *sampler, const Model &model, const
 
 /** Continues several texts, or with `chat` answers them, in one batch. They are printed in their order, each with its text in brackets
  * before it, when all have ended. Each is what it would be alone; random numbers of each begin with the seed. */
-void continue_together(const Model &model, const std::vector<std::string> &texts, bool chat, int context, bool exact,
+void continue_together(const Model &model, const std::vector<std::string> &texts, bool chat, int context, const Precision &precision,
                        const Sampler &sampler, const GenerateOptions &options);
 
 /** Answers a question, or, where there is none, the lines of standard input, until it ends. */

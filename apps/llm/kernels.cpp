@@ -3,23 +3,12 @@
 #include <fmt/format.h>
 #include <halyard/runtime.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <stdexcept>
+#include <string_view>
 
-#include "llm_attention.h"
-#include "llm_decode_attention.h"
-#include "llm_f32.h"
-#include "llm_gated_gelu_tanh.h"
-#include "llm_gated_silu.h"
-#include "llm_int8_q4_0.h"
-#include "llm_int8_q4_1.h"
-#include "llm_int8_q8_0.h"
-#include "llm_q4_0.h"
-#include "llm_q4_1.h"
-#include "llm_q8_0.h"
-#include "llm_rms_norm.h"
-#include "llm_rope.h"
-#include "llm_rope_halves.h"
 #include "view.h"
 
 namespace halyard_llm {
@@ -32,43 +21,61 @@ double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/** Calls a kernel, which reads and writes so many bytes. */
+struct Work {
+    double memory = 0, between = 0, operations = 0;
+    bool exact = true;
+};
+
+/** Calls a kernel, which does so much. */
 template<typename Call>
-void run(const char *kernel, double bytes, const Call &call) {
+void run(const Step &step, const char *kernel, const Work &work, const Call &call) {
     const double begin = kernel_log ? now() : 0;
     if (call() != 0) {
         throw std::runtime_error(fmt::format("kernel {}: {}", kernel, halyard_last_error()));
     }
-    if (kernel_log) {
-        KernelUse &use = (*kernel_log)[kernel];
-        use.calls++;
-        use.bytes += bytes;
-        use.seconds += now() - begin;
+    if (!kernel_log) {
+        return;
     }
+    const double seconds = now() - begin;
+    auto use = std::find_if(kernel_log->begin(), kernel_log->end(),
+                            [&](const KernelUse &u) { return std::string_view(u.op) == step.op && std::string_view(u.kernel) == kernel; });
+    if (use == kernel_log->end()) {
+        kernel_log->push_back({step.op, kernel, work.exact});
+        use = kernel_log->end() - 1;
+    }
+    use->calls++;
+    use->memory += work.memory;
+    use->between += work.between;
+    use->operations += work.operations;
+    use->seconds += seconds;
 }
 
 double floats(int64_t count) {
     return double(count) * sizeof(float);
 }
 
-struct Kernel {
-    const char *name;
-    int (*call)(halide_buffer_t *a, halide_buffer_t *b, halide_buffer_t *residual, halide_buffer_t *y);
-};
+constexpr int kMany = 12;  // rows from which on panels of f32 are quicker than dot products
 
-#define LLM_PRODUCT(name)                                                                                                                  \
-    { #name, name }
-
-Kernel product_of(TensorType type, bool exact) {
+Kernels::Weights weights_of(TensorType type) {
     switch (type) {
-    case TensorType::kQ4_0: return exact ? Kernel LLM_PRODUCT(llm_q4_0) : Kernel LLM_PRODUCT(llm_int8_q4_0);
-    case TensorType::kQ4_1: return exact ? Kernel LLM_PRODUCT(llm_q4_1) : Kernel LLM_PRODUCT(llm_int8_q4_1);
-    case TensorType::kQ8_0: return exact ? Kernel LLM_PRODUCT(llm_q8_0) : Kernel LLM_PRODUCT(llm_int8_q8_0);
-    default: return Kernel LLM_PRODUCT(llm_f32);
+    case TensorType::kQ4_0: return Kernels::kQ4_0;
+    case TensorType::kQ4_1: return Kernels::kQ4_1;
+    case TensorType::kQ8_0: return Kernels::kQ8_0;
+    case TensorType::kQ4_K: return Kernels::kQ4_K;
+    case TensorType::kQ5_K: return Kernels::kQ5_K;
+    case TensorType::kQ6_K: return Kernels::kQ6_K;
+    default: return Kernels::kF32;
     }
 }
 
-#undef LLM_PRODUCT
+halide_type_t type_of(CacheType type) {
+    switch (type) {
+    case CacheType::kF16: return {halide_type_float, 16};
+    case CacheType::kBF16: return {halide_type_bfloat, 16};
+    case CacheType::kInt8: return {halide_type_int, 8};
+    default: return kFloatType;
+    }
+}
 
 }  // namespace
 
@@ -76,7 +83,8 @@ void log_kernels(KernelLog *log) {
     kernel_log = log;
 }
 
-void multiply(bool exact, const float *a, const Product &w, int rows, const float *bias, const float *residual, float *y) {
+void multiply(const Step &step, bool exact, const float *a, const Product &w, int rows, const float *bias, const float *residual,
+              float *y) {
     // A residual of one row that has no distance to the next one is a bias, of zeros it is none: one library serves all.
     static const std::vector<float> zeros(size_t(1) << 20);
     const std::vector<float> more(bias || residual || size_t(w.columns()) <= zeros.size() ? 0 : size_t(w.columns()));
@@ -86,69 +94,151 @@ void multiply(bool exact, const float *a, const Product &w, int rows, const floa
         BufferView<2> added(kFloatType, first + column, dim(part.n, 1), dim(rows, residual ? w.columns() : 0));
         BufferView<2> y_rows(kFloatType, y + column, dim(part.n, 1), dim(rows, w.columns()));
         Rows a_rows(a, part.k, rows);
-        const Kernel kernel = product_of(part.type, exact);
+        const bool blocks_of_type = part.type != TensorType::kF32;
+        const Kernels::Weights weights = weights_of(part.type);
+        const Kernel<Kernels::Product> &many = step.kernels.of_many_rows[weights];
+        const bool of_many = rows >= kMany && many.call, by_floats = exact || of_many || !blocks_of_type;
+        const Kernel<Kernels::Product> &kernel = of_many ? many : step.kernels.products[weights][exact];
+        if (!kernel.call) {
+            throw std::runtime_error("the unfused kernels have no products of these weights by rows in 8 bits");
+        }
         const BlockSize *block = block_size(part.type);
         const int64_t blocks = part.k / block->elements, panel = blocks * block->bytes * kInterleaved;
-        const double bytes =
-            double(part.n) * double(blocks * block->bytes) + floats(int64_t(rows) * (part.k + part.n * (residual ? 2 : 1)));
-        if (part.type == TensorType::kF32) {
-            run(kernel.name, bytes, [&] { return kernel.call(a_rows, Rows(part.data, part.k, part.n), added, y_rows); });
+        const double count = double(part.n) * double(part.k);
+        Work work;
+        work.exact = by_floats;
+        work.memory = double(part.n) * double(blocks * block->bytes);
+        // Sums, and what is added to them, are written and read again where nothing is fused, and so are unpacked weights.
+        const bool fused = step.kernels.fused;
+        work.between = floats(int64_t(rows) * (part.k + part.n * ((residual ? 2 : 1) + (fused ? 0 : 6))));
+        if (part.interleaved && !fused) {
+            work.between += 2 * count * (exact ? sizeof(float) : 1);
+        }
+        work.operations = 2 * count * rows;
+        if (part.interleaved) {
+            BufferView<3> panels(kByteType, part.data, dim(block->bytes * kInterleaved, 1), dim(blocks, block->bytes * kInterleaved),
+                                 dim((part.n + kInterleaved - 1) / kInterleaved, panel));
+            run(step, kernel.name, work, [&] { return kernel.call(a_rows, panels, added, y_rows); });
+        } else if (blocks_of_type) {
+            BufferView<3> columns(kByteType, part.data, dim(block->bytes, 1), dim(blocks, block->bytes),
+                                  dim(part.n, blocks * block->bytes));
+            run(step, kernel.name, work, [&] { return kernel.call(a_rows, columns, added, y_rows); });
         } else {
-            BufferView<3> weights(kByteType, part.data, dim(block->bytes * kInterleaved, 1), dim(blocks, block->bytes * kInterleaved),
-                                  dim((part.n + kInterleaved - 1) / kInterleaved, panel));
-            run(kernel.name, bytes, [&] { return kernel.call(a_rows, weights, added, y_rows); });
+            run(step, kernel.name, work, [&] { return kernel.call(a_rows, Rows(part.data, part.k, part.n), added, y_rows); });
         }
         column += part.n;
     }
 }
 
-void rms_norm(const float *x, const float *weight, int columns, int64_t rows, float eps, float *y) {
+void rms_norm(const Step &step, const float *x, const float *weight, int columns, int64_t rows, float eps, float *y) {
+    const Kernel<Kernels::Norm> &kernel = step.kernels.rms_norm;
     BufferView<1> of_columns(kFloatType, weight, dim(columns, 1));
-    run("llm_rms_norm", floats(columns * (2 * rows + 1)),
-        [&] { return llm_rms_norm(Rows(x, columns, rows), of_columns, eps, Rows(y, columns, rows)); });
+    run(step, kernel.name, {0, floats(columns * (2 * rows + 1))},
+        [&] { return kernel.call(Rows(x, columns, rows), of_columns, eps, Rows(y, columns, rows)); });
 }
 
-void rope(bool halves, const float *x, int64_t x_row, const int32_t *positions, const std::vector<float> &frequencies, int width, int heads,
-          int rows, float *y) {
+void rope(const Step &step, bool halves, const float *x, int64_t x_row, const int32_t *positions, const std::vector<float> &frequencies,
+          int width, int heads, int rows, float *y, int64_t y_row, int64_t y_head) {
+    const Kernel<Kernels::Rope> &kernel = halves ? step.kernels.rope_halves : step.kernels.rope;
     const int64_t row = int64_t(width) * heads;
     BufferView<3> from(kFloatType, x, dim(width, 1), dim(heads, width), dim(rows, x_row));
-    BufferView<3> to(kFloatType, y, dim(width, 1), dim(heads, width), dim(rows, row));
+    BufferView<3> to(kFloatType, y, dim(width, 1), dim(heads, y_head), dim(rows, y_row));
     BufferView<1> at(kIntType, positions, dim(rows, 1));
     BufferView<1> of_pairs(kFloatType, frequencies.data(), dim(int64_t(frequencies.size()), 1));
-    run(halves ? "llm_rope_halves" : "llm_rope", floats(2 * row * rows),
-        [&] { return (halves ? llm_rope_halves : llm_rope)(from, at, of_pairs, to); });
+    run(step, kernel.name, {0, floats((step.kernels.fused ? 2 : 4) * row * rows)}, [&] { return kernel.call(from, at, of_pairs, to); });
 }
 
-void attend(const AttentionSizes &sizes, const float *q, int rows, const float *k, const float *v, int keys, float *y) {
-    const int width = sizes.head_width;
-    const int64_t query_row = int64_t(width) * sizes.heads, key_row = int64_t(width) * sizes.key_heads;
-    const auto queries_view = [&](const float *at) {
-        return BufferView<4>(kFloatType, at, dim(width, 1), dim(rows, query_row), dim(sizes.heads, width), dim(1, query_row * rows));
-    };
-    const bool one = rows == 1;
-    // One query needs no more than the keys that it sees.
-    const int first = one && sizes.window > 0 && keys > sizes.window ? keys - sizes.window : 0;
-    const auto keys_view = [&](const float *at) {
-        return BufferView<4>(kFloatType, at + first * key_row, dim(width, 1), dim(keys - first, key_row), dim(sizes.key_heads, width),
-                             dim(1, key_row * (keys - first)));
-    };
-    const double bytes = floats(2 * rows * query_row + 2 * (keys - first) * key_row);
-    if (one) {
-        run("llm_decode_attention", bytes,
-            [&] { return llm_decode_attention(queries_view(q), keys_view(k), keys_view(v), sizes.scale, queries_view(y)); });
+int bytes_of(CacheType type) {
+    return type_of(type).bytes();
+}
+
+void store(const Step &step, const float *x, int64_t x_row, int width, int heads, int rows, const CacheRows &to, int begin) {
+    const int64_t of_head = int64_t(to.length) * width;
+    const int bytes = bytes_of(to.type);
+    uint8_t *data = static_cast<uint8_t *>(to.data) + int64_t(begin) * width * bytes;
+    const Work work = {0, double(width) * heads * rows * (sizeof(float) + bytes)};
+    if (to.type == CacheType::kF32) {
+        run(step, step.kernels.store[0].name, work, [&] {
+            for (int head = 0; head < heads; head++) {
+                for (int i = 0; i < rows; i++) {
+                    std::memcpy(data + (head * of_head + int64_t(i) * width) * bytes, x + i * x_row + int64_t(head) * width,
+                                size_t(width) * sizeof(float));
+                }
+            }
+            return 0;
+        });
+        return;
+    }
+    BufferView<3> from(kFloatType, x, dim(width, 1), dim(heads, width), dim(rows, x_row));
+    BufferView<3> y(type_of(to.type), data, dim(width, 1), dim(heads, of_head), dim(rows, width));
+    if (to.type == CacheType::kInt8) {
+        BufferView<2> scales(kFloatType, to.scales + begin, dim(heads, to.length), dim(rows, 1));
+        run(step, step.kernels.store_int8.name, work, [&] { return step.kernels.store_int8.call(from, y, scales); });
     } else {
-        const int left = sizes.window > 0 ? sizes.window - 1 : -1;
-        run("llm_attention", bytes,
-            [&] { return llm_attention(queries_view(q), keys_view(k), keys_view(v), sizes.scale, left, 0, queries_view(y)); });
+        const Kernel<Kernels::Store> &kernel = step.kernels.store[int(to.type)];
+        run(step, kernel.name, work, [&] { return kernel.call(from, y); });
     }
 }
 
-void gate(bool gelu, const float *gate_up, int columns, int rows, float *y) {
-    const auto half = [&](int which) {
-        return BufferView<2>(kFloatType, gate_up + int64_t(which) * columns, dim(columns, 1), dim(rows, 2 * int64_t(columns)));
+void attend(const Step &step, const AttentionSizes &sizes, const float *q, int rows, const CacheRows &k, const CacheRows &v, int keys,
+            float *y) {
+    const int width = sizes.head_width;
+    const int64_t query_row = int64_t(width) * sizes.heads, key_row = int64_t(width) * sizes.key_heads;
+    const auto queries_of = [&](const float *at) {
+        return BufferView<4>(kFloatType, at, dim(width, 1), dim(rows, query_row), dim(sizes.heads, width), dim(1, query_row * rows));
     };
-    run(gelu ? "llm_gated_gelu_tanh" : "llm_gated_silu", floats(3 * int64_t(columns) * rows),
-        [&] { return (gelu ? llm_gated_gelu_tanh : llm_gated_silu)(half(0), half(1), Rows(y, columns, rows)); });
+    const bool one = rows == 1, scaled = k.type == CacheType::kInt8;
+    // One query needs no more than the keys that it sees.
+    const int first = one && sizes.window > 0 && keys > sizes.window ? keys - sizes.window : 0, count = keys - first;
+    const int bytes = bytes_of(k.type);
+    const auto keys_of = [&](const CacheRows &of) {
+        return BufferView<4>(type_of(of.type), static_cast<uint8_t *>(of.data) + int64_t(first) * width * bytes, dim(width, 1),
+                             dim(count, width), dim(sizes.key_heads, int64_t(of.length) * width), dim(1, 0));
+    };
+    const auto scales_of = [&](const CacheRows &of) {
+        return BufferView<3>(kFloatType, of.scales + first, dim(count, 1), dim(sizes.key_heads, of.length), dim(1, 0));
+    };
+    const Kernels &kernels = step.kernels;
+    const double read = 2.0 * double(count) * (double(key_row) * bytes + (scaled ? floats(sizes.key_heads) : 0));
+    const double pairs = double(rows) * count - (one ? 0 : double(rows) * (rows - 1) / 2);
+    // Scores, exponentials and what they are divided by go to memory where nothing is fused.
+    const double steps = kernels.fused ? 0 : floats(int64_t(rows) * count) * sizes.heads * 6;
+    const Work work = {read, floats(2 * rows * query_row) + steps, 4 * pairs * double(query_row)};
+    const auto none = [] { return std::runtime_error("the unfused kernels have keys and values in f32 only"); };
+    if (scaled && !kernels.attention_int8.call) {
+        throw none();
+    }
+    const int left = sizes.window > 0 ? sizes.window - 1 : -1;
+    if (scaled && one) {
+        run(step, kernels.decode_attention_int8.name, work, [&] {
+            return kernels.decode_attention_int8.call(queries_of(q), keys_of(k), keys_of(v), sizes.scale, scales_of(k), scales_of(v),
+                                                      queries_of(y));
+        });
+    } else if (scaled) {
+        run(step, kernels.attention_int8.name, work, [&] {
+            return kernels.attention_int8.call(queries_of(q), keys_of(k), keys_of(v), sizes.scale, scales_of(k), scales_of(v), left, 0,
+                                               queries_of(y));
+        });
+    } else if (!kernels.attention[int(k.type)].call) {
+        throw none();
+    } else if (one) {
+        const int type = int(k.type);
+        const auto &of_width = width == 64 ? kernels.decode_attention_64 : kernels.decode_attention_128;
+        const bool usual = (width == 64 || width == 128) && of_width[type].call;
+        const Kernel<Kernels::Decode> &kernel = usual ? of_width[type] : kernels.decode_attention[type];
+        run(step, kernel.name, work, [&] { return kernel.call(queries_of(q), keys_of(k), keys_of(v), sizes.scale, queries_of(y)); });
+    } else {
+        const Kernel<Kernels::Attention> &kernel = kernels.attention[int(k.type)];
+        run(step, kernel.name, work,
+            [&] { return kernel.call(queries_of(q), keys_of(k), keys_of(v), sizes.scale, left, 0, queries_of(y)); });
+    }
+}
+
+void gate(const Step &step, bool gelu, const float *gate, const float *up, int64_t row, int columns, int rows, float *y) {
+    const Kernel<Kernels::Gated> &kernel = gelu ? step.kernels.gated_gelu_tanh : step.kernels.gated_silu;
+    const auto rows_of = [&](const float *at) { return BufferView<2>(kFloatType, at, dim(columns, 1), dim(rows, row)); };
+    run(step, kernel.name, {0, floats((step.kernels.fused ? 3 : 5) * int64_t(columns) * rows)},
+        [&] { return kernel.call(rows_of(gate), rows_of(up), Rows(y, columns, rows)); });
 }
 
 }  // namespace halyard_llm

@@ -21,7 +21,8 @@ struct halyard_llm_model {
 };
 
 struct halyard_llm_context {
-    halyard_llm_context(const Model &model, int length) : decoder(model, length, true), vocabulary(model.config.vocabulary) {}
+    halyard_llm_context(const Model &model, int length, CacheType cache)
+        : decoder(model, length, {true, cache}), vocabulary(model.config.vocabulary) {}
     Decoder decoder;
     Sampler sampler{0, 0, 1, 0};
     int vocabulary;
@@ -80,6 +81,24 @@ int check_feed(const char *function, const halyard_llm_context *context, const i
         }
     }
     return HALYARD_LLM_OK;
+}
+
+int new_context(const char *function, const halyard_llm_model *model, int length, int cache, halyard_llm_context **context) {
+    if (!model || !context) {
+        return bad(function, "a pointer is null");
+    }
+    *context = nullptr;
+    if (length < 0) {
+        return bad(function, "the length is below 0");
+    }
+    static const CacheType types[] = {CacheType::kF32, CacheType::kF16, CacheType::kBF16, CacheType::kInt8};
+    if (cache < 0 || cache >= kCacheTypes) {
+        return bad(function, "the cache is none of enum halyard_llm_cache");
+    }
+    return guarded(HALYARD_LLM_BAD_ARGUMENT, [&] {
+        *context = new halyard_llm_context(model->model, length, types[cache]);
+        return int(HALYARD_LLM_OK);
+    });
 }
 
 }  // namespace
@@ -153,17 +172,12 @@ int halyard_llm_is_end(const halyard_llm_model *model, int32_t token) {
 }
 
 int halyard_llm_context_new(const halyard_llm_model *model, int length, halyard_llm_context **context) {
-    if (!model || !context) {
-        return bad("halyard_llm_context_new", "a pointer is null");
-    }
-    *context = nullptr;
-    if (length < 0) {
-        return bad("halyard_llm_context_new", "the length is below 0");
-    }
-    return guarded(HALYARD_LLM_BAD_ARGUMENT, [&] {
-        *context = new halyard_llm_context(model->model, length);
-        return int(HALYARD_LLM_OK);
-    });
+    return new_context("halyard_llm_context_new", model, length, HALYARD_LLM_CACHE_F32, context);
+}
+
+int halyard_llm_context_new_with_cache(const halyard_llm_model *model, int length, enum halyard_llm_cache cache,
+                                       halyard_llm_context **context) {
+    return new_context("halyard_llm_context_new_with_cache", model, length, cache, context);
 }
 
 void halyard_llm_context_free(halyard_llm_context *context) {

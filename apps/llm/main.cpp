@@ -13,12 +13,14 @@
 #include <exception>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <new>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "generate.h"
@@ -31,12 +33,16 @@ using namespace halyard_llm;
 
 constexpr int kFailure = 1, kUsage = 2;
 
+constexpr std::pair<const char *, CacheType> kCaches[] = {
+    {"f32", CacheType::kF32}, {"f16", CacheType::kF16}, {"bf16", CacheType::kBF16}, {"int8", CacheType::kInt8}};
+
 struct Options {
-    std::string model, prompt, tokens, perplexity, parallel;
+    std::string model, prompt, tokens, perplexity, parallel, cache, kernels = "fused";
     bool has_prompt = false, chat = false, has_tokens = false, bench = false, explain = false, int8 = false;
     GenerateOptions generate;
     float temperature = 0, top_p = 1;
-    int top_k = 0, context = 0, threads = 0, depth = 0, repetitions = 3;
+    int top_k = 0, context = 0, threads = 0, depth = 0;
+    BenchOptions tests;
     uint64_t seed = 0;
 };
 
@@ -65,9 +71,22 @@ void declare(CLI::App *app, Options *o) {
     app->add_option("--context", o->context, "Tokens of the sequence; without it what the model was made for, but 4096 at most")
         ->check(CLI::Range(1, 1 << 20));
     app->add_flag("--int8", o->int8, "Multiply weights by rows in 8 bits, as other programs do: faster, less exact");
+    app->add_option("--cache", o->cache, "What keys and values are kept as; without it f32, and with --int8 f16")
+        ->check(CLI::IsMember({"f32", "f16", "bf16", "int8"}));
+    app->add_option("--kernels", o->kernels, "fused, or for comparison unfused: each step of an op in a pass of its own")
+        ->check(CLI::IsMember({"fused", "unfused"}))
+        ->capture_default_str();
     app->add_option("--threads", o->threads, "Threads; without it, one a processor")->check(CLI::Range(1, 256));
     app->add_option("--depth", o->depth, "Tokens before what is measured")->check(CLI::Range(1, 1 << 20));
-    app->add_option("--repetitions", o->repetitions, "Of which the median is printed")
+    app->add_option("--prompt-tokens", o->tests.prompt, "Of the prompt that --bench measures; 0: it measures none")
+        ->check(CLI::Range(0, 1 << 20))
+        ->capture_default_str()
+        ->needs(bench);
+    app->add_option("--generated-tokens", o->tests.generated, "The same of what is generated")
+        ->check(CLI::Range(0, 1 << 20))
+        ->capture_default_str()
+        ->needs(bench);
+    app->add_option("--repetitions", o->tests.repetitions, "Of which the median is printed")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str()
         ->needs(bench);
@@ -112,25 +131,41 @@ std::vector<std::string> lines_of(const std::string &path) {
     return lines;
 }
 
+/** Without --cache, keys and values are what rows are: as they are, or rounded where these are. */
+Precision precision_of(const Options &o) {
+    Precision result;
+    result.exact = !o.int8;
+    const auto *found = std::find_if(std::begin(kCaches), std::end(kCaches), [&](const auto &c) { return o.cache == c.first; });
+    const bool fused = o.kernels == "fused";
+    result.cache = found != std::end(kCaches) ? found->second : o.int8 && fused ? CacheType::kF16 : CacheType::kF32;
+    if (!fused && result.cache != CacheType::kF32) {
+        throw std::runtime_error(fmt::format("--kernels unfused keeps keys and values in f32, and not in {}", o.cache));
+    }
+    return result;
+}
+
 void run(const Options &o) {
     if (o.threads > 0) {
         halide_set_num_threads(o.threads);
     }
     Sampler sampler(o.temperature, o.top_k, o.top_p, o.seed);  // what can fail early does
-    const Model model(o.model);
+    const Precision precision = precision_of(o);
+    const Model model(o.model, o.kernels == "fused" ? fused_kernels() : unfused_kernels());
     if (o.has_tokens) {
         print_tokens(model, o.tokens);
     } else if (o.bench) {
-        bench(model, !o.int8, o.depth, o.repetitions);
+        BenchOptions tests = o.tests;
+        tests.depth = o.depth;
+        bench(model, precision, tests);
     } else if (o.explain) {
-        explain(model, !o.int8, o.depth, o.threads > 0 ? o.threads : int(std::max(1u, std::thread::hardware_concurrency())));
+        explain(model, precision, o.depth, o.threads > 0 ? o.threads : int(std::max(1u, std::thread::hardware_concurrency())));
     } else if (!o.perplexity.empty()) {
-        perplexity(model, !o.int8, o.perplexity, o.context > 0 ? o.context : 512);
+        perplexity(model, precision, o.perplexity, o.context > 0 ? o.context : 512);
     } else if (!o.parallel.empty()) {
         end_generations_by_signal();
-        continue_together(model, lines_of(o.parallel), o.chat, o.context, !o.int8, sampler, o.generate);
+        continue_together(model, lines_of(o.parallel), o.chat, o.context, precision, sampler, o.generate);
     } else {
-        Decoder decoder(model, o.context, !o.int8);
+        Decoder decoder(model, o.context, precision);
         end_generations_by_signal();
         if (o.chat) {
             converse(&decoder, &sampler, model, o.has_prompt ? &o.prompt : nullptr, o.generate);

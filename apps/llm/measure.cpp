@@ -3,21 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <functional>
 #include <stdexcept>
-#include <thread>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "common/mapped_file.h"
+#include "peaks.h"
 
 namespace halyard_llm {
 
 namespace {
-
-constexpr int kPrompt = 512, kGenerated = 128;
 
 double seconds_of(const std::function<void()> &work) {
     const auto begin = std::chrono::steady_clock::now();
@@ -44,8 +44,8 @@ double surprise(const float *logits, int count, int32_t token) {
 
 }  // namespace
 
-void bench(const Model &model, bool exact, int depth, int repetitions) {
-    Decoder decoder(model, depth + kPrompt + kGenerated, exact);
+void bench(const Model &model, const Precision &precision, const BenchOptions &options) {
+    Decoder decoder(model, options.depth + std::max({options.prompt, options.generated, 1}), precision);
     const auto fill = [&](int count, int seed) {
         std::vector<int32_t> tokens;
         for (int i = 0; i < count; i++) {
@@ -53,105 +53,112 @@ void bench(const Model &model, bool exact, int depth, int repetitions) {
         }
         return tokens;
     };
-    const std::vector<int32_t> before = fill(depth, 1), prompt = fill(kPrompt, 2);
-    decoder.feed(before.data(), depth);
-    decoder.feed(prompt.data(), kPrompt);  // what is read for the first time
-    std::vector<double> of_prompt, of_generation;
-    for (int i = 0; i < repetitions; i++) {
-        decoder.rewind(depth);
-        of_prompt.push_back(seconds_of([&] { decoder.feed(prompt.data(), kPrompt); }));
-        decoder.rewind(depth);
-        of_generation.push_back(seconds_of([&] {
-            for (int t = 0; t < kGenerated; t++) {
-                decoder.feed(&prompt[size_t(t)], 1);
-            }
-        }));
-    }
-    const std::string behind = depth > 0 ? fmt::format(" @ d{}", depth) : "";
+    const std::vector<int32_t> before = fill(options.depth, 1), tokens = fill(std::max(options.prompt, options.generated), 2);
+    decoder.feed(before.data(), options.depth);
+    // Once without a look at the clock: what is read for the first time.
+    const auto times_of = [&](int warm, const std::function<void(int)> &feed, int count) {
+        std::vector<double> times;
+        feed(warm);
+        for (int i = 0; i < options.repetitions; i++) {
+            decoder.rewind(options.depth);
+            times.push_back(seconds_of([&] { feed(count); }));
+        }
+        decoder.rewind(options.depth);
+        return times;
+    };
+    const std::string behind = options.depth > 0 ? fmt::format(" @ d{}", options.depth) : "";
     fmt::print("| test           |   tokens/s |      least |       most |\n| -------------- | ---------: | ---------: | ---------: |\n");
-    print_row(fmt::format("pp{}{}", kPrompt, behind), kPrompt, of_prompt);
-    print_row(fmt::format("tg{}{}", kGenerated, behind), kGenerated, of_generation);
+    if (options.prompt > 0) {
+        const auto read = [&](int count) { decoder.feed(tokens.data(), count); };
+        print_row(fmt::format("pp{}{}", options.prompt, behind), options.prompt, times_of(options.prompt, read, options.prompt));
+    }
+    if (options.generated > 0) {
+        const auto generate = [&](int count) {
+            for (int t = 0; t < count; t++) {
+                decoder.feed(&tokens[size_t(t)], 1);
+            }
+        };
+        print_row(fmt::format("tg{}{}", options.generated, behind), options.generated, times_of(1, generate, options.generated));
+    }
 }
 
 namespace {
 
-/** Bytes a second at which all of the file's tensors are read, by so many threads at once: the best of some times. */
-double read_rate(const Model &model, int threads) {
-    double bytes = 0, best = 0;
-    for (const auto &[name, tensor] : model.file.tensors()) {
-        bytes += double(tensor.bytes);
+/** What tokens did, each row of them by the quickest of all, as other programs take time too. */
+void add_quickest(const KernelLog &token, KernelLog *all) {
+    if (all->empty()) {
+        *all = token;
+        return;
     }
-    std::atomic<uint64_t> seen{0};  // so that the reads are not left out
-    for (int repeat = 0; repeat < 5; repeat++) {
-        const double seconds = seconds_of([&] {
-            std::vector<std::thread> readers;
-            for (int t = 0; t < threads; t++) {
-                readers.emplace_back([&, t] {
-                    uint64_t sums[4] = {};
-                    for (const auto &[name, tensor] : model.file.tensors()) {
-                        const uint64_t words = tensor.bytes / sizeof(uint64_t), begin = words * uint64_t(t) / uint64_t(threads),
-                                       end = words * uint64_t(t + 1) / uint64_t(threads);
-                        const auto *data = reinterpret_cast<const uint64_t *>(tensor.data);
-                        for (uint64_t i = begin; i + 4 <= end; i += 4) {
-                            for (int lane = 0; lane < 4; lane++) {
-                                sums[lane] += data[i + uint64_t(lane)];
-                            }
-                        }
-                    }
-                    seen += sums[0] + sums[1] + sums[2] + sums[3];
-                });
-            }
-            for (std::thread &reader : readers) {
-                reader.join();
-            }
-        });
-        best = std::max(best, bytes / seconds);
+    for (size_t i = 0; i < all->size() && i < token.size(); i++) {
+        KernelUse &use = (*all)[i];
+        use.seconds = std::min(use.seconds, token[i].seconds);
+        use.memory = std::max(use.memory, token[i].memory);  // of the last token, which sees the most
+        use.operations = std::max(use.operations, token[i].operations);
+        use.between = std::max(use.between, token[i].between);
     }
-    return best;
 }
 
 }  // namespace
 
-void explain(const Model &model, bool exact, int depth, int threads) {
+void explain(const Model &model, const Precision &precision, int depth, int threads) {
     constexpr int kWarm = 4, kTokens = 32;
-    const double rate = read_rate(model, threads);
-    Decoder decoder(model, depth + kWarm + kTokens, exact);
+    std::vector<std::pair<const uint8_t *, size_t>> arrays;
+    for (const auto &[name, tensor] : model.file.tensors()) {
+        arrays.emplace_back(tensor.data, size_t(tensor.bytes));
+    }
+    const double rate = read_rate(arrays, threads), floats = float_peak() * threads, bytes = byte_peak() * threads;
+    Decoder decoder(model, depth + kWarm + kTokens, precision);
     const std::vector<int32_t> tokens(size_t(depth + kWarm), 1);
     decoder.feed(tokens.data(), depth);
     for (int i = 0; i < kWarm; i++) {
         decoder.feed(tokens.data(), 1);
     }
     KernelLog log;
-    log_kernels(&log);
-    const double whole = seconds_of([&] {
-                             for (int i = 0; i < kTokens; i++) {
-                                 decoder.feed(tokens.data(), 1);
-                             }
-                         }) /
-                         kTokens;
-    log_kernels(nullptr);
-    fmt::print("| kernel               | calls | bytes a token | least ms | took ms | GB/s | of memory |\n"
-               "| -------------------- | ----: | ------------: | -------: | ------: | ---: | --------: |\n");
-    double all_bytes = 0, all_seconds = 0;
-    const auto print = [&](const std::string &name, int64_t calls, double bytes, double seconds) {
-        fmt::print("| {:20} | {:5} | {:13.0f} | {:8.3f} | {:7.3f} | {:4.1f} | {:7.0f} % |\n", name, calls, bytes, bytes / rate * 1e3,
-                   seconds * 1e3, bytes / seconds / 1e9, 100 * bytes / seconds / rate);
-    };
-    int64_t calls = 0;
-    for (const auto &[name, use] : log) {
-        print(name, use.calls / kTokens, use.bytes / kTokens, use.seconds / kTokens);
-        all_bytes += use.bytes / kTokens;
-        all_seconds += use.seconds / kTokens;
-        calls += use.calls / kTokens;
+    double whole = 0;
+    for (int i = 0; i < kTokens; i++) {
+        KernelLog token;
+        log_kernels(&token);
+        const std::clock_t begin = std::clock();
+        double seconds = seconds_of([&] { decoder.feed(tokens.data(), 1); });
+        if (threads == 1) {  // the processor's time, as others take it, too
+            seconds = double(std::clock() - begin) / CLOCKS_PER_SEC;
+        }
+        log_kernels(nullptr);
+        add_quickest(token, &log);
+        whole = i == 0 ? seconds : std::min(whole, seconds);
     }
-    print("all", calls, all_bytes, all_seconds);
+    fmt::print("| {:18} | {:28} | calls | weights, cache |    between | operations | floor ms | took ms | of the roof |\n"
+               "| {:18} | {:28} | ----: | -------------: | ---------: | ---------: | -------: | ------: | ----------: |\n",
+               "op", "kernel", std::string(18, '-'), std::string(28, '-'));
+    KernelUse all{"all", "", true};
+    double floor = 0;
+    const auto print = [](const KernelUse &use, double least) {
+        const std::string share = least > 0 ? fmt::format("{:.0f} %", 100 * least / use.seconds) : "";
+        fmt::print("| {:18} | {:28} | {:5} | {:14.0f} | {:10.0f} | {:10.0f} | {:8.3f} | {:7.3f} | {:>11} |\n", use.op, use.kernel,
+                   use.calls, use.memory, use.between, use.operations, least * 1e3, use.seconds * 1e3, share);
+    };
+    for (const KernelUse &use : log) {
+        const double least = std::max(use.memory / rate, use.operations / (use.exact ? floats : bytes));
+        print(use, least);
+        floor += least;
+        all.calls += use.calls;
+        all.memory += use.memory;
+        all.between += use.between;
+        all.operations += use.operations;
+        all.seconds += use.seconds;
+    }
+    print(all, floor);
     fmt::print(
-        "\nMemory is read at {:.1f} GB/s by {} threads: {:.1f} tokens a second are possible where nothing stays in a cache, {:.1f} were "
-        "reached.\nOutside of kernels: {:.3f} ms a token.\n",
-        rate / 1e9, threads, rate / all_bytes, 1 / whole, (whole - all_seconds) * 1e3);
+        "\nBytes of weights and of the cache, bytes between steps, and multiplications and additions of a token behind {} others.\n"
+        "Of {} tokens the least time of each row. {} threads read memory at {:.1f} GB/s, and do {:.0f} G operations a second of f32,\n"
+        "{:.0f} of bytes: {:.1f} tokens a second are possible where no weight stays in a cache, {:.1f} were reached.\n"
+        "Outside of kernels: {:.3f} ms a token.\n",
+        depth + kWarm + kTokens - 1, kTokens, threads, rate / 1e9, floats / 1e9, bytes / 1e9, 1 / floor, 1 / whole,
+        std::max(0.0, whole - all.seconds) * 1e3);
 }
 
-void perplexity(const Model &model, bool exact, const std::string &path, int length) {
+void perplexity(const Model &model, const Precision &precision, const std::string &path, int length) {
     const halyard_apps::MappedFile file(path);
     std::vector<int32_t> tokens, begin;
     model.tokenizer.begin(&begin);
@@ -162,7 +169,7 @@ void perplexity(const Model &model, bool exact, const std::string &path, int len
         throw std::runtime_error(
             fmt::format("{}: {} tokens are less than one chunk of {}: take a longer text, or --context N", path, tokens.size(), length));
     }
-    Decoder decoder(model, length, exact);
+    Decoder decoder(model, length, precision);
     const int vocabulary = model.config.vocabulary;
     std::vector<float> logits(size_t(length) * size_t(vocabulary));
     double sum = 0, squares = 0;

@@ -11,15 +11,21 @@
 
 namespace halyard_llm {
 
-/** Tokens a second of a prompt of 512 tokens (pp512) and of 128 generated ones (tg128), behind `depth` others, as llama-bench has them. */
-void bench(const Model &model, bool exact, int depth, int repetitions);
+struct BenchOptions {
+    int prompt = 512, generated = 128;  // tokens; 0: not measured
+    int depth = 0;                      // tokens before both
+    int repetitions = 3;
+};
 
-/** A table: what a generated token reads and writes behind `depth` others, kernel by kernel, how long that takes at least, as this machine
- * reads memory, and how long it took. */
-void explain(const Model &model, bool exact, int depth, int threads);
+/** Tokens a second of a prompt (pp512) and of generated tokens (tg128), as llama-bench has them. */
+void bench(const Model &model, const Precision &precision, const BenchOptions &options);
+
+/** A table: what a generated token reads and computes behind `depth` others, op by op, how long that takes at least, as this machine reads
+ * memory and multiplies, and how long it took. */
+void explain(const Model &model, const Precision &precision, int depth, int threads);
 
 /** Perplexity of a text in chunks of `length` tokens, of which the second half counts, as llama.cpp has it. */
-void perplexity(const Model &model, bool exact, const std::string &path, int length);
+void perplexity(const Model &model, const Precision &precision, const std::string &path, int length);
 
 }  // namespace halyard_llm
 

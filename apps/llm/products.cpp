@@ -11,18 +11,26 @@
 
 namespace halyard_llm {
 
-Product::Product(const std::vector<const Matrix *> &matrices) {
+namespace {
+
+bool is_interleaved(TensorType type) {
+    return type == TensorType::kQ4_0 || type == TensorType::kQ4_1 || type == TensorType::kQ8_0;
+}
+
+}  // namespace
+
+Product::Product(const std::vector<const Matrix *> &matrices, bool joined) {
     for (size_t i = 0; i < matrices.size();) {
         const Matrix &first = *matrices[i];
         std::vector<const Matrix *> same;
-        for (; i < matrices.size() && (same.empty() || (first.type != TensorType::kF32 && matrices[i]->type == first.type)); i++) {
+        for (; i < matrices.size() && (same.empty() || (joined && is_interleaved(first.type) && matrices[i]->type == first.type)); i++) {
             same.push_back(matrices[i]);
             columns_ += matrices[i]->n;
         }
-        if (first.type == TensorType::kF32) {
-            parts_.push_back({first.k, first.n, first.type, first.data});
-        } else {
+        if (is_interleaved(first.type)) {
             add_interleaved(same);
+        } else {
+            parts_.push_back({first.k, first.n, first.type, first.data, false});
         }
     }
 }
@@ -57,12 +65,12 @@ void Product::add_interleaved(const std::vector<const Matrix *> &matrices) {
     if (halyard_interleave_blocks(from, to) != 0) {
         throw std::runtime_error(halyard_last_error());
     }
-    parts_.push_back({first.k, n, first.type, memory});
+    parts_.push_back({first.k, n, first.type, memory, true});
 }
 
-LayerProducts::LayerProducts(const Layer &layer)
-    : query_key_value({&layer.query, &layer.key, &layer.value}), attention_output({&layer.attention_output}),
-      gate_up({&layer.gate, &layer.up}), down({&layer.down}) {
+LayerProducts::LayerProducts(const Layer &layer, bool joined)
+    : query_key_value({&layer.query, &layer.key, &layer.value}, joined), attention_output({&layer.attention_output}, joined),
+      gate_up({&layer.gate, &layer.up}, joined), down({&layer.down}, joined) {
     if (layer.query_bias.empty() && layer.key_bias.empty() && layer.value_bias.empty()) {
         return;
     }
@@ -75,10 +83,10 @@ LayerProducts::LayerProducts(const Layer &layer)
     add(layer.value_bias, layer.value.n);
 }
 
-Products::Products(const Weights &weights) : head({&weights.head}) {
+Products::Products(const Weights &weights, bool joined) : head({&weights.head}, joined) {
     layers.reserve(weights.layers.size());
     for (const Layer &layer : weights.layers) {
-        layers.emplace_back(layer);
+        layers.emplace_back(layer, joined);
     }
 }
 

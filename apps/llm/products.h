@@ -19,18 +19,20 @@ namespace halyard_llm {
 /** Columns whose blocks are interleaved: the lanes of the widest vectors. */
 constexpr int kInterleaved = 16;
 
-/** Matrices side by side. Neighbours in blocks of the same type are one part; f32 stays where it is. */
+/** Matrices side by side. Neighbours in blocks of 32 of the same type are one part if they are to be joined; f32 and blocks of
+ * 256 stay where they are. */
 class Product {
 public:
     struct Part {
         int k = 0, n = 0;
         TensorType type = TensorType::kF32;
         const uint8_t *data = nullptr;
+        bool interleaved = false;
     };
 
     Product() = default;
     /** The matrices have to outlive it. Throws std::bad_alloc. */
-    explicit Product(const std::vector<const Matrix *> &matrices);
+    Product(const std::vector<const Matrix *> &matrices, bool joined);
 
     /** Columns of all parts. */
     int columns() const {
@@ -40,9 +42,9 @@ public:
     int rows() const {
         return parts_.front().k;
     }
-    /** Whether what a row becomes does not depend on how many others there are: integers are added up exactly. `exact`: by rows in f32. */
+    /** Whether what a row becomes does not depend on how many others there are: integers of interleaved blocks are added up exactly. `exact`: by rows in f32. */
     bool is_by_row(bool exact) const {
-        return !exact && std::none_of(parts_.begin(), parts_.end(), [](const Part &p) { return p.type == TensorType::kF32; });
+        return !exact && std::all_of(parts_.begin(), parts_.end(), [](const Part &p) { return p.interleaved; });
     }
     const std::vector<Part> &parts() const {
         return parts_;
@@ -63,14 +65,15 @@ private:
 };
 
 struct LayerProducts {
-    explicit LayerProducts(const Layer &layer);
+    LayerProducts(const Layer &layer, bool joined);
 
     Product query_key_value, attention_output, gate_up, down;
     std::vector<float> bias;  // of the first; empty: none
 };
 
 struct Products {
-    explicit Products(const Weights &weights);
+    /** `joined`: products of the same rows are done by one call. */
+    Products(const Weights &weights, bool joined);
 
     std::vector<LayerProducts> layers;
     Product head;

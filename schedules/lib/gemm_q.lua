@@ -267,6 +267,7 @@ end
 --           acc += scales * f32(dot)
 --
 -- ahead    bytes ahead of a block that the weights are prefetched
+-- unpacked_first    all weights go to memory as bytes first: no fusion
 function gemm_q.interleaved_integers(out, k, o)
   interleaved_tiles(out, o)
   local function in_tile(func, at, loop) return func:compute_at(at, loop):store_in "stack":bound_extent("col", o.columns) end
@@ -279,8 +280,9 @@ function gemm_q.interleaved_integers(out, k, o)
   over_tile(sum:reorder("col", "row", "k_x", "k_y")):unroll "k_x"
   if o.ahead then sum:prefetch_ahead("k_y", o.ahead) end
   -- Loads that are the instruction's operands as they are: what is known of the values would make other products of them.
-  local group = in_tile(k.w_group, acc, "k_y"):bound_extent("member", 4):bound_extent("group", 4):bound_extent("half", 2)
-  over_columns(group:vectorize "member"):unroll "group":unroll "half"
+  local group = o.unpacked_first and k.w_group:compute_root():parallel "block" or in_tile(k.w_group, acc, "k_y")
+  group:bound_extent("member", 4):bound_extent("group", 4):bound_extent("half", 2):vectorize "member":unroll "group":unroll "half"
+  if o.unpacked_first then group:vectorize("col", o.lanes, "guard") else over_columns(group) end
   if k:has "w_part" then
     local part = in_tile(k.w_part, acc, "k_y"):bound_extent("member", 4):bound_extent("group", 4):bound_extent("half", 2)
     over_columns(part:bound_extent("part", 2):vectorize "member"):unroll "part":unroll "group":unroll "half"
@@ -295,6 +297,8 @@ end
 --       for tile: quarters in registers = 0
 --         for block: for element: quarter += a * f32(w)     -- unrolled
 --         out tile = f(sum of the quarters)
+--
+-- unpacked_first    all weights go to memory as f32 first: no fusion
 function gemm_q.interleaved_floats(out, k, o)
   interleaved_tiles(out, o)
   local function in_tile(func, at, loop) return func:compute_at(at, loop):store_in "stack":bound_extent("col", o.columns) end
@@ -307,7 +311,11 @@ function gemm_q.interleaved_floats(out, k, o)
   local sum = quarter:update(0)
   over_tile(sum:reorder("col", "row", "k_x", "part", "k_y")):unroll "k_x":unroll "part"
   if o.ahead then sum:prefetch_ahead("k_y", o.ahead) end
-  in_tile(k.w_block, quarter, "k_x"):vectorize("col", o.lanes):unroll "col"
+  if o.unpacked_first then
+    k.w_block:compute_root():parallel "block":vectorize("col", o.lanes, "guard")
+  else
+    in_tile(k.w_block, quarter, "k_x"):vectorize("col", o.lanes):unroll "col"
+  end
 end
 
 return gemm_q

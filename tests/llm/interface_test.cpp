@@ -91,6 +91,9 @@ TEST_CASE("what is wrong is a code with a text") {
     CHECK(halyard_llm_context_new(loaded.model, 65, &long_one) == HALYARD_LLM_BAD_ARGUMENT);
     CHECK_THAT(halyard_llm_last_error(), Contains("made for 64"));
     CHECK(halyard_llm_context_new(loaded.model, -1, &long_one) == HALYARD_LLM_BAD_ARGUMENT);
+    CHECK(halyard_llm_context_new_with_cache(loaded.model, 4, static_cast<halyard_llm_cache>(4), &long_one) == HALYARD_LLM_BAD_ARGUMENT);
+    CHECK_THAT(halyard_llm_last_error(), Contains("enum halyard_llm_cache"));
+    CHECK(long_one == nullptr);
 
     const Context c(loaded.model, 4);
     int32_t token = 0;

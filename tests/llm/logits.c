@@ -1,5 +1,6 @@
-/* logits exact|int8 MODEL FIRST TOKEN...: reads FIRST tokens at once and the others one by one, then the most probable ones for as long; writes the
- * logits behind each of these reads as f32 to standard output, and the tokens that it took to standard error. */
+/* logits exact|int8 CACHE MODEL FIRST MORE TOKEN...: reads FIRST tokens at once and the others one by one, then MORE of the most probable ones;
+ * writes the logits behind each of these reads as f32 to standard output, and the tokens that it took to standard error. CACHE is a number of
+ * enum halyard_llm_cache. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,17 +16,18 @@ static int fail(void) {
 int main(int argc, char **argv) {
     struct halyard_llm_model *model = NULL;
     struct halyard_llm_context *context = NULL;
-    if (argc < 5 || halyard_llm_load(argv[2], &model) != 0 || halyard_llm_context_new(model, 0, &context) != 0 ||
+    if (argc < 7 || halyard_llm_load(argv[3], &model) != 0 ||
+        halyard_llm_context_new_with_cache(model, 0, (enum halyard_llm_cache)atoi(argv[2]), &context) != 0 ||
         halyard_llm_set_int8(context, strcmp(argv[1], "int8") == 0) != 0) {
         return fail();
     }
-    const int first = atoi(argv[3]), count = argc - 4;
+    const int first = atoi(argv[4]), more = atoi(argv[5]), count = argc - 6;
     int32_t tokens[4096];
     for (int i = 0; i < count; i++) {
-        tokens[i] = atoi(argv[i + 4]);
+        tokens[i] = atoi(argv[i + 6]);
     }
     int step = first;
-    for (int at = 0; at < 2 * count; at += step, step = 1) {
+    for (int at = 0; at < count + more; at += step, step = 1) {
         if (at >= count && halyard_llm_sample(context, &tokens[at]) != 0) {
             return fail();
         }

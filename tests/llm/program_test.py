@@ -4,6 +4,7 @@ usage: program_test.py PROGRAM [REAL_MODEL]"""
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -80,10 +81,15 @@ class Program(unittest.TestCase):
 
     def test_texts_in_one_batch_are_those_that_each_has_alone(self):
         texts = ["the user in", "a", "you the ing 1 2 " * 20]
-        for options in ((), ("--int8",), ("--temperature", 2, "--seed", 3, "--stop", "e")):
+        for options in ((), ("--int8",), ("--cache", "int8"), ("--temperature", 2, "--seed", 3, "--stop", "e")):
             alone = [run("--model", self.models["llama"], "--prompt", text, "-n", 20, *options).stdout.decode() for text in texts]
             done = run("--model", self.models["llama"], "--parallel", "-", "-n", 20, *options, given="\n\n".join(texts) + "\n")
             self.assertEqual(done.stdout.decode(), "".join(f"[{text}]\n{answer}" for text, answer in zip(texts, alone)), done.stderr)
+        # Blocks of 256 have other kernels for 12 rows and more.
+        path, text = self.models["k_quants"], "a the user in you the ing 1 2"
+        alone = run("--model", path, "--prompt", text, "-n", 5, "--int8").stdout.decode()
+        done = run("--model", path, "--parallel", "-", "-n", 5, "--int8", given=f"a\n{text}\n")
+        self.assertTrue(done.stdout.decode().endswith(f"[{text}]\n{alone}"), done.stderr)
         self.fails(run("--model", self.models["llama"], "--parallel", "/nowhere"), 1, "/nowhere", "No such file")
         self.fails(run("--model", self.models["llama"], "--parallel", "-", given="\n"), 1, "no line")
 
@@ -102,16 +108,67 @@ class Program(unittest.TestCase):
         text.write_text("the user in a the ing 1 2 " * 30)
         done = run("--model", self.models["llama"], "--perplexity", text, "--context", 64)
         self.assertRegex(done.stdout.decode(), r"perplexity \d+\.\d+ \+/- ")
+        done = run("--model", self.models["llama"], "--bench", "--prompt-tokens", 20, "--generated-tokens", 3, "--depth", 5, "--repetitions", 1)
+        self.assertRegex(done.stdout.decode(), r"(?s)\| pp20 @ d5 .*\| tg3 @ d5 ")
+        done = run("--model", self.models["llama"], "--bench", "--prompt-tokens", 0, "--generated-tokens", 3)
+        self.assertNotIn(b"pp", done.stdout)
         self.fails(run("--model", self.models["llama"], "--perplexity", text, "--context", 256 * 256), 1, "less than one chunk")
 
-    def test_explain_counts_what_a_token_reads(self):
-        done = run("--model", self.models["llama"], "--explain", "--depth", 10)
-        rows = {cells[0]: cells[1:] for cells in ([c.strip() for c in line.split("|")[1:-1]] for line in done.stdout.decode().splitlines()) if cells}
-        # Two layers of four products with 20 bytes for 32 weights; rows of f32; 160 inner, 96 wide, keys and values of 32.
-        shapes = [(96, 96 + 32 + 32), (96, 96), (96, 160 + 160), (160, 96)]
-        more = [0, 96, 0, 96]  # residuals
-        self.assertEqual(rows["llm_q4_1"][0], "8")
-        self.assertEqual(int(rows["llm_q4_1"][1]), 2 * sum(k * n // 32 * 20 + 4 * (k + n + r) for (k, n), r in zip(shapes, more)))
+    def explained(self, *options):
+        """By op: kernel, calls, bytes of weights and of the cache, bytes between steps, operations."""
+        done = run("--model", self.models["llama"], "--explain", "--depth", 10, *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [[c.strip() for c in line.split("|")[1:-1]] for line in done.stdout.decode().splitlines()]
+        return {cells[0]: (cells[1], *map(int, cells[2:6])) for cells in lines if len(cells) > 6 and cells[2].isdigit()}
+
+    def test_explain_counts_what_a_token_reads_and_computes(self):
+        # Two layers with 20 bytes for 32 weights; rows of f32; 160 inner, 96 wide, 6 heads, keys and values of 32.
+        products = {"q, k, v": (96, 96 + 32 + 32, 1), "attention's output": (96, 96, 2), "gate, up": (96, 160 + 160, 1), "down": (160, 96, 2)}
+        keys = 10 + 4 + 32  # of the last token
+        rows, rounded, small = self.explained(), self.explained("--int8"), self.explained("--cache", "int8")
+        weights = 0
+        for op, (k, n, arrays) in products.items():  # with a residual two arrays of n
+            read = 2 * k * n // 32 * 20
+            self.assertEqual(rows[op], ("llm_q4_1", 2, read, 2 * 4 * (k + arrays * n), 2 * 2 * k * n))
+            self.assertEqual(rounded[op][:3], ("llm_int8_q4_1", 2, read))
+            weights += read
+        self.assertEqual(rows["attention"], ("llm_decode_attention", 2, 2 * 2 * 4 * keys * 32, 2 * 4 * 2 * 96, 2 * 4 * keys * 96))
+        self.assertEqual(rounded["attention"][2], rows["attention"][2] // 2)
+        self.assertEqual(small["attention"][2], 2 * 2 * keys * (32 + 4 * 2))
+        self.assertEqual(rows["all"][2], weights + rows["head"][2] + rows["attention"][2])
+
+    def test_unfused_kernels_do_the_same_with_more_traffic(self):
+        text = pathlib.Path(self.folder.name) / "same"
+        text.write_text("the user in a the ing 1 2 " * 30)
+
+        def perplexity(name, *options):
+            done = run("--model", self.models[name], "--perplexity", text, "--context", 64, *options)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return float(re.search(r"perplexity ([0-9.]+)", done.stdout.decode()).group(1))
+
+        # Bias, QK-norm, windows, GELU, and each kind of blocks; generation goes by other kernels than a prompt.
+        for name in self.models:
+            with self.subTest(name):
+                self.assertAlmostEqual(perplexity(name, "--kernels", "unfused") / perplexity(name), 1, delta=2e-4)
+        # What differs by an epsilon may be rounded to another of 255 numbers.
+        self.assertAlmostEqual(perplexity("llama3", "--kernels", "unfused", "--int8") / perplexity("llama3", "--int8", "--cache", "f32"),
+                               1, delta=4e-3)
+        texts = {run("--model", self.models["llama"], "--prompt", "the user in", "-n", 30, "--kernels", k).stdout for k in ("fused", "unfused")}
+        self.assertEqual(len(texts), 1)
+        fused, unfused = self.explained(), self.explained("--kernels", "unfused")
+        self.assertEqual(unfused["q, k, v"][:2], ("llm_unfused_q4_1", 6))
+        self.assertEqual(unfused["all"][2], fused["all"][2])
+        self.assertGreater(unfused["all"][3], 2 * fused["all"][3])
+        self.fails(run("--model", self.models["llama"], "--prompt", "a", "--kernels", "unfused", "--cache", "f16"), 1, "f32, and not in f16")
+
+    def test_caches_of_fewer_bytes(self):
+        texts = []
+        for cache in ("f32", "f16", "bf16", "int8"):
+            done = run("--model", self.models["gemma3"], "--prompt", "a tea he", "-n", 20, "--cache", cache)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            texts.append(done.stdout)
+        self.assertEqual(texts[0], texts[1])
+        self.fails(run("--model", self.models["llama"], "--prompt", "a", "--cache", "f8"), 2, "--cache")
 
     def test_usage(self):
         model = self.models["llama"]

@@ -18,11 +18,13 @@ public:
     Output<Buffer<float, 2>> y{"y"};       // [cols, rows]
 
     void generate() {
-        y(col, row) = activate(activation, gate(col, row), get_target()) * up(col, row);
+        activated(col, row) = activate(activation, gate(col, row), get_target());
+        y(col, row) = activated(col, row) * up(col, row);
     }
 
 private:
     Var col{"col"}, row{"row"};
+    Func activated{"activated"};
 };
 
 }  // namespace

@@ -2,11 +2,15 @@
 
     apps/llm/peers/build_llama
     python3 apps/llm/peers/bench.py [--model FILE] [--threads 1,2] [--depths 0,4096] [--rounds 3] [--perplexity FILE] [--json OUT]
+                                    [--clock processor]
 
 Tests are those of llama-bench: a prompt of 512 tokens (pp512), 128 generated ones (tg128), behind so many tokens as --depths says. The
 programs take turns, in an order that rotates every round, so that a slow spell of the machine falls on both; what is printed is the best
-time of each, and the middle one in brackets. llama.cpp has flash attention on, and repacks what it can. --perplexity compares how well
-each predicts a text, in chunks of 512 tokens.
+time of each, and the middle one in brackets. llama.cpp has flash attention on, and repacks what it can; keys and values are f16 in it, and
+beside rows in 8 bits. --perplexity compares how well each predicts a text, in chunks of 512 tokens.
+
+With --clock processor a time is that of the processor, for a machine with other programs on it: what --repetitions more of a test take the
+whole program. It says something for one thread: where several wait for each other, waiting counts, too.
 """
 
 import argparse
@@ -15,6 +19,7 @@ import os
 import pathlib
 import re
 import statistics
+import resource
 import subprocess
 import sys
 
@@ -29,25 +34,46 @@ def run(command):
     return done.stdout, done.stderr
 
 
-def of_llama(args, threads, depth):
-    """{"pp": [tokens a second of each repetition], "tg": ..}"""
-    out, _ = run([args.llama / "llama-bench", "-m", args.model, "-p", 512, "-n", 128, "-d", depth, "-t", threads, "-fa", 1,
-                  "-r", args.repetitions, "-o", "json"])
-    return {"pp" if test["n_prompt"] else "tg": test["samples_ts"] for test in json.loads(out)}
+TOKENS = {"pp": 512, "tg": 128}
 
 
-def of_halyard(args, threads, depth, *options):
-    """The same: the median, the least and the most that it prints."""
-    out, _ = run([args.halyard, "--model", args.model, "--bench", "--repetitions", args.repetitions, "--threads", threads, *options,
-                  *(["--depth", depth] if depth else [])])
+def command_of(kind, args, threads, depth, tokens, repetitions):
+    """Runs tests of so many tokens, 0: not."""
+    if kind == "llama.cpp":
+        return [args.llama / "llama-bench", "-m", args.model, "-p", tokens["pp"], "-n", tokens["tg"], "-d", depth, "-t", threads, "-fa", 1,
+                "-r", repetitions, "-o", "json"]
+    return [args.halyard, "--model", args.model, "--bench", "--prompt-tokens", tokens["pp"], "--generated-tokens", tokens["tg"],
+            "--repetitions", repetitions, "--threads", threads, *(["--int8"] if kind == "8-bit rows" else []),
+            *(["--depth", depth] if depth else [])]
+
+
+def by_the_clock(kind, args, threads, depth):
+    """{"pp": [tokens a second of repetitions], "tg": ..}"""
+    out, _ = run(command_of(kind, args, threads, depth, TOKENS, args.repetitions))
+    if kind == "llama.cpp":
+        return {"pp" if test["n_prompt"] else "tg": test["samples_ts"] for test in json.loads(out)}
     found = re.findall(r"\| (pp|tg)\d+(?: @ d\d+)? *\| *([0-9.]+) *\| *([0-9.]+) *\| *([0-9.]+)", out)
     return {test: [float(rate) for rate in rates] for test, *rates in found}
 
 
+def by_the_processor(kind, args, threads, depth):
+    """The same with one rate each."""
+    def seconds(tokens, repetitions):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        run(command_of(kind, args, threads, depth, tokens, repetitions))
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    rates = {}
+    for test, count in TOKENS.items():
+        tokens = {name: count if name == test else 0 for name in TOKENS}
+        more = seconds(tokens, 1 + args.repetitions) - seconds(tokens, 1)
+        rates[test] = [args.repetitions * count / max(more, 1e-9)]
+    return rates
+
+
 def rates_of(kind, args, threads, depth):
-    if kind == "llama.cpp":
-        return of_llama(args, threads, depth)
-    return of_halyard(args, threads, depth, *(["--int8"] if kind == "8-bit rows" else []))
+    return (by_the_processor if args.clock == "processor" else by_the_clock)(kind, args, threads, depth)
 
 
 def contest(args):
@@ -62,7 +88,7 @@ def contest(args):
                     for test, found in rates_of(kind, args, threads, depth).items():
                         rates[test][kind] += found
             for test, found in rates.items():
-                rows.append((threads, depth, f"{test}{512 if test == 'pp' else 128}", found))
+                rows.append((threads, depth, f"{test}{TOKENS[test]}", found))
                 print_row(*rows[-1])
     return rows
 
@@ -97,6 +123,7 @@ def main():
     parser.add_argument("--depths", type=numbers, default=[0, 4096])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--repetitions", type=int, default=3, help="of each program in a round")
+    parser.add_argument("--clock", choices=["wall", "processor"], default="wall")
     parser.add_argument("--perplexity", type=pathlib.Path)
     parser.add_argument("--json", type=pathlib.Path)
     args = parser.parse_args()

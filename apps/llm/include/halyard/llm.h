@@ -57,6 +57,14 @@ int halyard_llm_is_end(const struct halyard_llm_model *model, int32_t token);
 
 /** A sequence of up to `length` tokens; 0: what the model was made for, but 4096 at most. */
 int halyard_llm_context_new(const struct halyard_llm_model *model, int length, struct halyard_llm_context **context);
+
+/** What keys and values are kept as. By 16 bits a long sequence takes half of the memory, and reads half of it for each token; by 8, where
+ * each head of a token has a scale, a quarter. */
+enum halyard_llm_cache { HALYARD_LLM_CACHE_F32 = 0, HALYARD_LLM_CACHE_F16 = 1, HALYARD_LLM_CACHE_BF16 = 2, HALYARD_LLM_CACHE_INT8 = 3 };
+
+/** The same with another cache than f32. */
+int halyard_llm_context_new_with_cache(const struct halyard_llm_model *model, int length, enum halyard_llm_cache cache,
+                                       struct halyard_llm_context **context);
 void halyard_llm_context_free(struct halyard_llm_context *context);
 
 /** Whether what is fed from here on is multiplied in 8 bits, as other programs do: weights in blocks by rows that are rounded to 8 bits, 32
