@@ -672,8 +672,13 @@ int Binding::arithmetic(lua_State *L) {
     Handle result;
     result.kind = Handle::kExpr;
     std::string problem;
+    const auto operation = lua_tointeger(L, lua_upvalueindex(1));
     try {
-        switch (lua_tointeger(L, lua_upvalueindex(1))) {
+        // Halide says so where it comes upon it, which may be after the script.
+        if (operation >= 3 && Internal::is_const_zero(Internal::simplify(operand[1]))) {
+            problem = "an expression divides by 0";
+        }
+        switch (problem.empty() ? operation : 0) {
         case 0: result.expr = exact_sum(operand[0], operand[1]); break;
         case 1: result.expr = exact_difference(operand[0], operand[1]); break;
         case 2: result.expr = exact_product(operand[0], operand[1]); break;
