@@ -1,5 +1,6 @@
 #include "lowering/host/unread_inputs.h"
 
+#include <algorithm>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -98,7 +99,8 @@ private:
         using IRVisitor::visit;
 
         void visit(const For *op) override {
-            if (!of_.has_no_turns(op)) {
+            // What keeps it from turns may be more than can be shown: sums over nothing are needed.
+            if (!of_.has_no_turns(op) && !(of_.depends_on_size(op->extent) && !is_const(of_.without(op->extent)))) {
                 IRVisitor::visit(op);
             }
         }
@@ -143,6 +145,11 @@ private:
     };
 
     void define(const LetStmt *op) {
+        if (depends_on_size(op->value)) {
+            dependent_.insert(op->name);
+        } else {
+            dependent_.erase(op->name);
+        }
         known_.erase(op->name);
         if (const Expr value = without(op->value); is_const(value)) {
             known_[op->name] = value;
@@ -200,6 +207,26 @@ private:
         return is_const(extent) && can_prove(extent <= 0);
     }
 
+    // Whether the size of the condition is in an expression, or in what its names stand for.
+    bool depends_on_size(const Expr &e) const {
+        class Names : public IRGraphVisitor {
+            using IRGraphVisitor::visit;
+            void visit(const Variable *op) override {
+                names.insert(op->name);
+            }
+
+        public:
+            std::set<std::string> names;
+        } of_size, used;
+        if (!size_.defined()) {
+            return false;
+        }
+        size_.accept(&of_size);
+        e.accept(&used);
+        return std::any_of(used.names.begin(), used.names.end(),
+                           [&](const std::string &name) { return of_size.names.count(name) > 0 || dependent_.count(name) > 0; });
+    }
+
     // What an expression is where the condition does not hold.
     Expr without(const Expr &e) const {
         if (!size_.defined()) {
@@ -213,6 +240,7 @@ private:
     const Names &outputs_;
     bool of_kernels_;
     std::map<std::string, Expr> known_;  // names of numbers
+    Names dependent_;                    // of what depends on the size
     std::map<const IRNode *, bool> stores_reads_;
 };
 
