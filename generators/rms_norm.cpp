@@ -66,11 +66,13 @@ public:
         inv_rms(row) = inverse_rms(sum_sq(row), x.width(), eps);
         const Expr normed = h(col, row) * inv_rms(row) * load_f32(weight(col));
         if (row_scale) {
-            peak(row) = 0.0f;
-            peak(row) = max(peak(row), abs(h(r, row) * load_f32(weight(r))));
-            (*row_scale)(row) = peak(row) * inv_rms(row) * (1 / 127.0f);
+            // Magnitudes as integers in their order: a NaN is the largest, where a maximum of floats forgets what it had before one.
+            peak(row) = 0;
+            peak(row) = max(peak(row), f32_bits(h(r, row) * load_f32(weight(r))) & 0x7fffffff);
+            const Expr largest = reinterpret<float>(peak(row));
+            (*row_scale)(row) = largest * inv_rms(row) * (1 / 127.0f);
             row_scale->dim(0).set_bounds(y.dim(1).min(), y.height());
-            inv_scale(row) = 127.0f / (peak(row) * inv_rms(row));
+            inv_scale(row) = 127.0f / (largest * inv_rms(row));
             y(col, row) = quantize(output, normed, inv_scale(row), 0);
         } else if (y_scale) {
             y(col, row) = quantize(output, normed, 1.0f / *y_scale, *y_zero_point);

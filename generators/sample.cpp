@@ -70,6 +70,7 @@ public:
         const Expr vocab = logits.dim(0).extent();
         add_requirement(vocab <= kMostTokens, "logits has", vocab, "tokens, but may have", kMostTokens);
         read_only_if(*this, vocab > 0, {"logits"});
+        some = vocab > 0;
         panels = (vocab + (panel - 1)) / panel;
         chunks = (panels + (kChunk - 1)) / kChunk;
 
@@ -185,11 +186,11 @@ private:
     }
 
     void define_draw(const Expr &vocab) {
-        const Expr lowest = limits(row)[0], places = limits(row)[1], some = limits(row)[2] != 0;
+        const Expr lowest = limits(row)[0], places = limits(row)[1], cuts_ties = limits(row)[2] != 0;
         // The last of the tokens that equal the lowest.
-        Found tie = find("tie", some, cast<uint64_t>(max(places - 1, 0)),
+        Found tie = find("tie", cuts_ties, cast<uint64_t>(max(places - 1, 0)),
                          [&](const Expr &j, const Expr &q) { return select(key(j, q, list_p) == lowest, cast<uint64_t>(1), zero()); });
-        last_tie(row) = select(some, column(tie.j, tie.q, list_p), vocab);
+        last_tie(row) = select(cuts_ties, column(tie.j, tie.q, list_p), vocab);
 
         const auto kept_weight = [&](const Expr &j, const Expr &q) {
             const Expr x = key(j, q, list_p), at = column(j, q, list_p);
@@ -208,7 +209,10 @@ private:
         RDom r(0, panels * panel, "c");
         const Expr x = order(r, row);
         exp_sum(row) += select(x >= least(row), exp_nonpositive_f32(value_of(x) - top(row), get_target()), 0.0f);
-        const Expr below = min(value_of(order(max(drawn(row), 0), row)) - top(row), 0.0f);
+        // A select would read the first of none.
+        const Expr key = Internal::Call::make(Int(32), Internal::Call::if_then_else, {some, order(max(drawn(row), 0), row), no_order()},
+                                              Internal::Call::PureIntrinsic);
+        const Expr below = min(value_of(key) - top(row), 0.0f);
         const Expr log_share = select(drawn(row) < 0, reinterpret<float>(Expr(0x7fc00000)), below - log_f32(exp_sum(row)));
         chosen(row) = Tuple(drawn(row), log_share);
         token(row) = chosen(row)[0];
@@ -301,7 +305,7 @@ private:
         RDom r(0, panel, "j");
         Func of_panel(name + "_of_panel"), of_chunk(name + "_of_chunk"), scan(name + "_chunks"), beyond(name + "_goal");
         of_panel(q, row) = zero();
-        r.where(asked && (listed ? is_listed(q, list_p) : panel_max(q, row) >= limits(row)[0]));
+        r.where(asked && some && (listed ? is_listed(q, list_p) : panel_max(q, row) >= limits(row)[0]));
         of_panel(q, row) += amount(r, q);
         RDom rc(0, kChunk, "p");
         rc.where(s * kChunk + rc < panels);
@@ -322,14 +326,16 @@ private:
         first_above(in_chunk, panels_scan, kChunk, beyond(row) - before_chunk);
         const Expr at = min(first + in_chunk(row), panels - 1);
         const Expr before = before_chunk + select(in_chunk(row) > 0, panels_scan(max(in_chunk(row) - 1, 0), row), zero());
-        scan_of(element_scan, panel, [&](const Expr &i) { return amount(i, at); });
+        scan_of(
+            element_scan, panel, [&](const Expr &i) { return amount(i, at); }, some);
         first_above(in_panel, element_scan, panel, beyond(row) - before);
         return {in_panel(row), at};
     }
 
     // Sums of the first ones.
-    void scan_of(Func &scan, const Expr &count, const std::function<Expr(Expr)> &amount) {
+    void scan_of(Func &scan, const Expr &count, const std::function<Expr(Expr)> &amount, const Expr &where = Internal::const_true()) {
         RDom r(0, count, "n");
+        r.where(where);
         scan(i, row) = zero();
         scan(r, row) = scan(max(r - 1, 0), row) + amount(r);
     }
@@ -378,7 +384,7 @@ private:
         return (mantissa << 17) >> cast<uint64_t>(clamp(127 - cast<int32_t>(exponent), 0, 63));
     }
 
-    Expr panels, chunks;
+    Expr some, panels, chunks;  // some: whether there are tokens
     Var c{"c"}, d{"d"}, i{"i"}, j{"j"}, p{"p"}, q{"q"}, s{"s"}, row{"row"};
     List list_k, list_p;
     Func order{"order"}, panel_max{"panel_max"}, row_max{"row_max"};

@@ -498,6 +498,12 @@ double largest_number(const std::vector<Argument> &args) {
     return largest;
 }
 
+bool has_open_number(const std::vector<Argument> &args) {
+    const auto is_open = [](const Expr &e) { return e.defined() && !Internal::is_const(e); };
+    return std::any_of(args.begin(), args.end(),
+                       [&](const Argument &a) { return is_open(a.expr) || std::any_of(a.exprs.begin(), a.exprs.end(), is_open); });
+}
+
 }  // namespace
 
 void Binding::record(const Word &word, const Handle &self, const std::vector<Argument> &args, const std::vector<Dim> &before) {
@@ -526,6 +532,7 @@ void Binding::record(const Word &word, const Handle &self, const std::vector<Arg
         }
     }
     t.number = largest_number(args);
+    t.has_open_number = has_open_number(args);
     touches_.push_back(t);
     if (on_word) {
         host_.excuse([&] { on_word(t); });
@@ -665,8 +672,13 @@ int Binding::arithmetic(lua_State *L) {
     Handle result;
     result.kind = Handle::kExpr;
     std::string problem;
+    const auto operation = lua_tointeger(L, lua_upvalueindex(1));
     try {
-        switch (lua_tointeger(L, lua_upvalueindex(1))) {
+        // Halide says so where it comes upon it, which may be after the script.
+        if (operation >= 3 && Internal::is_const_zero(Internal::simplify(operand[1]))) {
+            problem = "an expression divides by 0";
+        }
+        switch (problem.empty() ? operation : 0) {
         case 0: result.expr = exact_sum(operand[0], operand[1]); break;
         case 1: result.expr = exact_difference(operand[0], operand[1]); break;
         case 2: result.expr = exact_product(operand[0], operand[1]); break;

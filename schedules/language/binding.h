@@ -26,6 +26,7 @@ struct Touch {
     std::vector<std::string> loops;  // plain names; empty where the word places the whole Func
     LuaHost::Place place;            // the line of the script that led to it
     double number = 0;               // the largest of its arguments, whatever its sign
+    bool has_open_number = false;    // one that only a call knows is among them
 };
 
 /** An error, so far without a message, of what a word did at its line. */

@@ -120,7 +120,29 @@ std::string without_halides(std::string loop) {
     return loop;
 }
 
+namespace {
+
+// Of a copy, or of partial results, Halide has a name that no script has seen: x_wrapper$1.
+std::string with_names_of_scripts(const PipelineView &view, const std::string &text) {
+    std::string out, name;
+    for (const char c : text + "\n") {
+        if (c != '.' && is_name_char(c)) {
+            name += c;
+            continue;
+        }
+        const std::string known = view.name_of(name);
+        out += known == plain_name(name) ? name : known;
+        out += c;
+        name.clear();
+    }
+    out.pop_back();
+    return out;
+}
+
+}  // namespace
+
 std::string plain_message(const PipelineView &view, std::string message) {
+    message = with_names_of_scripts(view, message);
     // The dimensions of an RDom first: `r$x` is one loop of "r", "box_x" one of several.
     for (const auto &e : view.funcs()) {
         const Func f(e.second.function);
@@ -176,6 +198,26 @@ bool says_of_bounds(const std::string &word) {
     return kWords.count(word) > 0;
 }
 
+// What splits a loop that a split with a predicate made.
+Touch split_of_predicated(const PipelineView &view, const std::vector<Touch> &touches) {
+    for (const auto &[name, entry] : view.funcs()) {
+        const Func f(entry.function);
+        for (int s = 0; s <= f.num_update_definitions(); s++) {
+            std::set<std::string> made;
+            for (const auto &split : stage_of(f, s).get_schedule().splits()) {
+                const auto *touch = made.count(split.old_var) ? last_touch(touches, name, plain_name(split.old_var)) : nullptr;
+                if (touch) {
+                    return *touch;
+                }
+                if (split.tail == Halide::TailStrategy::PredicateLoads || split.tail == Halide::TailStrategy::PredicateStores) {
+                    made.insert({split.outer, split.inner});
+                }
+            }
+        }
+    }
+    return Touch();
+}
+
 }  // namespace
 
 Touch blame(const std::string &message, const std::string &word, const PipelineView &view, const std::vector<Touch> &touches) {
@@ -223,7 +265,12 @@ Touch blame(const std::string &message, const std::string &word, const PipelineV
         return largest(touches, [](const Touch &t) { return t.number; });
     }
     if (message.rfind("promises what no call can keep", 0) == 0) {
-        return largest(touches, [](const Touch &t) { return says_of_bounds(t.word) ? 1 : 0; });
+        // What a promise has, or else a number that only a call knows.
+        const Touch said = largest(touches, [](const Touch &t) { return says_of_bounds(t.word) ? 1 : 0; });
+        return said.line > 0 ? said : largest(touches, [](const Touch &t) { return t.has_open_number ? 1 : 0; });
+    }
+    if (message.find("Cannot split a loop variable resulting from a split using Predicate") != std::string::npos) {
+        return split_of_predicated(view, touches);
     }
     return Touch();  // such an error comes after all directives: the last one is no more its cause than another
 }

@@ -40,6 +40,7 @@
 #include "language/effects.h"
 #include "lowering/guarded_loads.h"
 #include "lowering/host/empty_calls.h"
+#include "lowering/host/unread_inputs.h"
 #include "lowering/host/half_nan.h"
 #include "lowering/host/verbose_calls.h"
 #include "lowering/host/single_elements.h"
@@ -470,6 +471,7 @@ private:
         }
         CudaOptions o;
         o.name = script_->header().op;
+        o.outputs = names_of_outputs(copy.outputs());
         o.wide_indices = target.has_feature(Halide::Target::LargeBuffers);
         std::istringstream devices(settings.devices);
         for (std::string d; std::getline(devices, d, ',');) {

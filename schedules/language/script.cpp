@@ -197,9 +197,12 @@ void Script::read_params(lua_State *L, const char *field, bool for_generator) {
         const char *name = lua_tolstring(L, -2, &length);
         t.name = std::string(name, length);
         t.is_generator_param = for_generator;
-        if (for_generator && !is_name(t.name)) {
-            raise_at_definition("generator: \"" + t.name + "\" is not the name of a parameter of a generator",
-                                "take one that the generator declares, as `halyard list OP` shows them");
+        if (!is_name(t.name)) {  // reports have it, and command lines
+            std::replace(t.name.begin(), t.name.end(), '\n', ' ');
+            raise_at_definition(std::string(field) + ": \"" + printable(t.name) + "\" is not the name of a parameter" +
+                                    (for_generator ? " of a generator" : ""),
+                                for_generator ? "take one that the generator declares, as `halyard list OP` shows them"
+                                              : "write it in letters, digits and underlines");
         }
         if (lua_istable(L, -1)) {
             if (lua_getfield(L, -1, "is_tune") == LUA_TNIL) {

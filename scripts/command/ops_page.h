@@ -35,7 +35,8 @@ Columns that label smoothing gives no weight (all but the label with 0, the labe
 tokens that are gathered (`gated=true gather=true activation=silu`), then offsets, place and scores for the product back (`combine=true`). Ids that are
 no expert's are left out: their place is -1, and of row_index and order as many at the end are. Rows of no expert are zeros in y, and add
 nothing to their tokens. An expert without rows is not read. Sums over the experts of a token are f32, on processors in the order of the experts, on CUDA
-in that of the slots. Whatever is in offsets, row_index and place, nothing outside of the arrays is read or written.
+in that of the slots. A row is of one slot: of a place that is given twice processors take the last, CUDA each. Whatever is in offsets, row_index and
+place, nothing outside of the arrays is read or written; where offsets decrease, rows of y may keep what they had.
 
 **Causal.** Queries, and the rows of a causal softmax, are aligned to the last key (bottom right): query i stands at key
 i + keys - queries, so that the last one sees every key, as in FlashAttention since 2.1 and unlike the `is_causal` of torch, which is

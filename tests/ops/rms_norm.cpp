@@ -38,7 +38,14 @@ public:
     }
 
     std::vector<Case> cases(const Assignments &build) const override {
-        return row_cases(build);
+        std::vector<Case> cases = row_cases(build);
+        // A weight that is none takes the scale of all rows with it, and is the one NaN of other outputs.
+        for (const auto &[col, cols] : {std::pair(4, 65), std::pair(130, 131), std::pair(0, 9)}) {
+            cases.push_back({"a weight of NaN", {{"cols", cols}, {"rows", 7}}, [at = col](KernelArguments &arguments, const Dims &) {
+                                 arguments.buffer("weight").set({at}, kNaN);
+                             }});
+        }
+        return cases;
     }
 
     std::string held_to() const override {
@@ -63,7 +70,8 @@ public:
             for (int c = 0; c < cols; c++) {
                 h.push_back(p.has("residual") ? stored(p, p["x"](c, r) + p["residual"](c, r)) : p["x"](c, r));
                 sum += h[c] * h[c];
-                peak = std::max(peak, std::fabs(h[c] * p["weight"](c)));  // a NaN comes in with the sum
+                const double weighed = std::fabs(h[c] * p["weight"](c));
+                peak = std::isnan(weighed) || std::isnan(peak) ? kNaN : std::max(peak, weighed);
             }
             const double inv = 1 / std::sqrt(sum / std::max(cols, 1) + p.scalar("eps", 0)), scale = peak * inv / 127;
             if (output == "row_scale") {

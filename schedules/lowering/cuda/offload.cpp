@@ -6,6 +6,7 @@
 #include <map>
 
 #include "lowering/depends_on_data.h"
+#include "lowering/host/unread_inputs.h"
 #include "lowering/host/verbose_calls.h"
 #include "lowering/cuda/extract/allocations.h"
 #include "lowering/cuda/simt/barriers.h"
@@ -129,10 +130,11 @@ public:
         all_.clear();
         used_.clear();
         instructions_of_all_.clear();
-        begin(s, options_.schedule);
-        Stmt host = told(IRMutator::mutate(s), options_.text);
+        const Stmt last = leave_kernels_unread(s, options_.outputs);
+        begin(last, options_.schedule);
+        Stmt host = told(IRMutator::mutate(last), options_.text);
         for (auto v = options_.versions.rbegin(); v != options_.versions.rend(); v++) {
-            const Stmt version = v->lowered();
+            const Stmt version = leave_kernels_unread(v->lowered(), options_.outputs);
             begin(version, v->schedule);
             host = IfThenElse::make(of_arguments(v->condition), told(IRMutator::mutate(version), v->text), host);
         }

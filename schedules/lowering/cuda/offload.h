@@ -41,6 +41,7 @@ struct CudaVersion {
 struct CudaOptions {
     std::string name;                        // kernels are called NAME_FUNC
     std::vector<std::string> architectures;  // "sm_80", "sm_90a" ...
+    std::set<std::string> outputs;           // buffers that the caller gets
     bool wide_indices = false;               // are of 64 bits
     bool emulated = false;                   // the host runs what they would, in place of machine code for them
     std::string source_file;                 // where the printed kernels go too; "" for nowhere

@@ -84,52 +84,18 @@ bool has_checks(const T &part) {
     return h.found;
 }
 
-// What generators/math/unread.h says: the names of inputs, and what holds where they are read.
-struct ReadOnlyIf {
-    std::string inputs;
-    Expr condition;
-};
-
-std::optional<ReadOnlyIf> read_only_if(const AssertStmt *op) {
-    class Text : public IRVisitor {
-        using IRVisitor::visit;
-
-        void visit(const StringImm *op) override {
-            const std::string opening = "halyard:read_only_if ";
-            if (op->value.compare(0, opening.size(), opening) == 0) {
-                inputs = op->value.substr(opening.size());
-            }
-        }
-
-    public:
-        std::string inputs;
-    } text;
-    op->message.accept(&text);
-    if (text.inputs.empty()) {
-        return std::nullopt;
-    }
-    const Call *hidden = Call::as_intrinsic(op->condition, {Call::return_second});
-    return ReadOnlyIf{text.inputs, hidden ? hidden->args.at(1) : op->condition};
-}
-
 // Conditions in names that hold anywhere in the call: Halide may have named a part of one.
 class FindRequirements : public VisitDefinitions {
     using VisitDefinitions::visit;
 
     void visit(const AssertStmt *op) override {
-        if (const auto said = read_only_if(op)) {
-            std::istringstream inputs(said->inputs);
-            for (std::string name; inputs >> name;) {
-                conditions[name] = simplify(resolved(said->condition));
-            }
-        } else if (error_of(op) == "halide_error_requirement_failed") {
+        if (!read_only_if(op) && error_of(op) == "halide_error_requirement_failed") {
             required = required && resolved(op->condition);
         }
     }
 
 public:
-    std::map<std::string, Expr> conditions;  // by the names of inputs
-    Expr required = const_true();            // of the others
+    Expr required = const_true();  // of those that are none of read_only_if()
 };
 
 // The buffer whose pointer an expression reads.
@@ -148,13 +114,7 @@ public:
 
 class SkipEmptyCalls : public IRMutator {
 public:
-    explicit SkipEmptyCalls(const std::vector<Func> &outputs) {
-        for (const Func &f : outputs) {
-            for (int i = 0; i < f.outputs(); i++) {
-                outputs_.push_back(f.name() + (f.outputs() > 1 ? "." + std::to_string(i) : ""));
-            }
-        }
-    }
+    explicit SkipEmptyCalls(const std::vector<Func> &outputs) : outputs_(names_of_outputs(outputs)) {}
 
     using IRMutator::mutate;
 
@@ -163,7 +123,8 @@ public:
         if (!begun_) {
             begun_ = true;
             s.accept(&requirements_);
-            return mutate(leave_unread(s, requirements_.conditions, {outputs_.begin(), outputs_.end()}));
+            reads_ = conditions_of_reads(s);
+            return mutate(leave_unread(s, reads_, outputs_));
         }
         if (!s.defined() || s.as<AssertStmt>() || has_checks(s)) {
             return IRMutator::mutate(s);
@@ -228,8 +189,8 @@ private:
     }
 
     Expr is_read(const std::string &input) {
-        const auto found = requirements_.conditions.find(input);
-        return found == requirements_.conditions.end() ? const_true() : found->second;
+        const auto found = reads_.find(input);
+        return found == reads_.end() ? const_true() : found->second;
     }
 
     Expr nothing_to_do() {
@@ -242,7 +203,8 @@ private:
 
     bool begun_ = false;
     FindRequirements requirements_;
-    std::vector<std::string> outputs_;
+    std::map<std::string, Expr> reads_;
+    std::set<std::string> outputs_;
     std::map<std::string, std::vector<Expr>> extents_;  // of the buffers of the call
 };
 

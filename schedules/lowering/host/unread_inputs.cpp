@@ -1,8 +1,12 @@
 #include "lowering/host/unread_inputs.h"
 
+#include <algorithm>
 #include <set>
+#include <sstream>
 #include <utility>
 #include <vector>
+
+#include "lowering/definitions.h"
 
 namespace halyard {
 
@@ -36,11 +40,28 @@ bool has_read_of(const Names &inputs, const Expr &e) {
     return reads.found;
 }
 
+class FindConditions : public VisitDefinitions {
+    using VisitDefinitions::visit;
+
+    void visit(const AssertStmt *op) override {
+        if (const auto said = read_only_if(op)) {
+            std::istringstream inputs(said->inputs);
+            for (std::string name; inputs >> name;) {
+                conditions[name] = simplify(resolved(said->condition));
+            }
+        }
+    }
+
+public:
+    std::map<std::string, Expr> conditions;
+};
+
 // What the inputs have one condition for.
 class LeaveUnread : public IRMutator {
 public:
-    LeaveUnread(Expr condition, Names inputs, const Names &outputs)
-        : condition_(std::move(condition)), inputs_(std::move(inputs)), outputs_(outputs) {
+    // of_kernels: it is about kernels, and about nothing else
+    LeaveUnread(Expr condition, Names inputs, const Names &outputs, bool of_kernels)
+        : condition_(std::move(condition)), inputs_(std::move(inputs)), outputs_(outputs), of_kernels_(of_kernels) {
         // A size, which is never below 0, is 0 where it is not above.
         if (const LT *less = condition_.as<LT>(); less && is_const_zero(less->a)) {
             size_ = less->b;
@@ -50,7 +71,7 @@ public:
     using IRMutator::mutate;
 
     Stmt mutate(const Stmt &s) override {
-        if (s.defined() && is_store_of_reads(s)) {
+        if (!of_kernels_ && s.defined() && is_store_of_reads(s)) {
             return is_reached(s) ? IfThenElse::make(condition_, s) : s;
         }
         return IRMutator::mutate(s);
@@ -65,10 +86,70 @@ private:
     }
 
     Stmt visit(const For *op) override {
+        if (of_kernels_ && op->for_type == ForType::GPUBlock) {
+            ReachedReads reads(*this);
+            op->accept(&reads);
+            return reads.found && !reads.stores_output ? IfThenElse::make(condition_, op) : Stmt(op);
+        }
         return has_no_turns(op) ? Stmt(op) : IRMutator::visit(op);
     }
 
+    // Whether a kernel reads an input where the condition does not hold, and whether it stores what the caller gets.
+    class ReachedReads : public IRVisitor {
+        using IRVisitor::visit;
+
+        void visit(const For *op) override {
+            // What keeps it from turns may be more than can be shown: sums over nothing are needed.
+            if (!of_.has_no_turns(op) && !(of_.depends_on_size(op->extent) && !is_const(of_.without(op->extent)))) {
+                IRVisitor::visit(op);
+            }
+        }
+        void visit(const LetStmt *op) override {
+            of_.define(op);
+            IRVisitor::visit(op);
+        }
+        void visit(const IfThenElse *op) override {
+            op->condition.accept(this);
+            if (!is_const_zero(of_.without(op->condition))) {
+                op->then_case.accept(this);
+            }
+            if (op->else_case.defined()) {
+                op->else_case.accept(this);
+            }
+        }
+        void visit(const Call *op) override {
+            const bool chooses = op->is_intrinsic(Call::if_then_else) && op->args.size() == 3;
+            if (!chooses || !is_const_zero(of_.without(op->args[0]))) {
+                IRVisitor::visit(op);
+                return;
+            }
+            op->args[0].accept(this);
+            op->args[2].accept(this);
+        }
+        void visit(const Load *op) override {
+            found = found || of_.inputs_.count(op->name) > 0;
+            IRVisitor::visit(op);
+        }
+        void visit(const Store *op) override {
+            stores_output = stores_output || of_.outputs_.count(op->name) > 0;
+            IRVisitor::visit(op);
+        }
+
+    public:
+        explicit ReachedReads(LeaveUnread &of) : of_(of) {}
+
+        bool found = false, stores_output = false;
+
+    private:
+        LeaveUnread &of_;
+    };
+
     void define(const LetStmt *op) {
+        if (depends_on_size(op->value)) {
+            dependent_.insert(op->name);
+        } else {
+            dependent_.erase(op->name);
+        }
         known_.erase(op->name);
         if (const Expr value = without(op->value); is_const(value)) {
             known_[op->name] = value;
@@ -126,6 +207,26 @@ private:
         return is_const(extent) && can_prove(extent <= 0);
     }
 
+    // Whether the size of the condition is in an expression, or in what its names stand for.
+    bool depends_on_size(const Expr &e) const {
+        class Names : public IRGraphVisitor {
+            using IRGraphVisitor::visit;
+            void visit(const Variable *op) override {
+                names.insert(op->name);
+            }
+
+        public:
+            std::set<std::string> names;
+        } of_size, used;
+        if (!size_.defined()) {
+            return false;
+        }
+        size_.accept(&of_size);
+        e.accept(&used);
+        return std::any_of(used.names.begin(), used.names.end(),
+                           [&](const std::string &name) { return of_size.names.count(name) > 0 || dependent_.count(name) > 0; });
+    }
+
     // What an expression is where the condition does not hold.
     Expr without(const Expr &e) const {
         if (!size_.defined()) {
@@ -137,13 +238,13 @@ private:
     Expr condition_, size_;
     Names inputs_;
     const Names &outputs_;
+    bool of_kernels_;
     std::map<std::string, Expr> known_;  // names of numbers
+    Names dependent_;                    // of what depends on the size
     std::map<const IRNode *, bool> stores_reads_;
 };
 
-}  // namespace
-
-Stmt leave_unread(Stmt s, const std::map<std::string, Expr> &needed, const std::set<std::string> &outputs) {
+Stmt for_each_condition(Stmt s, const std::map<std::string, Expr> &needed, const Names &outputs, bool of_kernels) {
     std::vector<std::pair<Expr, Names>> conditions;
     for (const auto &[input, condition] : needed) {
         bool is_there = false;
@@ -158,9 +259,58 @@ Stmt leave_unread(Stmt s, const std::map<std::string, Expr> &needed, const std::
         }
     }
     for (const auto &[condition, inputs] : conditions) {
-        s = LeaveUnread(condition, inputs, outputs).mutate(s);
+        s = LeaveUnread(condition, inputs, outputs, of_kernels).mutate(s);
     }
     return s;
+}
+
+}  // namespace
+
+Stmt leave_unread(Stmt s, const std::map<std::string, Expr> &needed, const std::set<std::string> &outputs) {
+    return for_each_condition(std::move(s), needed, outputs, false);
+}
+
+Stmt leave_kernels_unread(Stmt s, const std::set<std::string> &outputs) {
+    const auto needed = conditions_of_reads(s);
+    return for_each_condition(std::move(s), needed, outputs, true);
+}
+
+std::map<std::string, Expr> conditions_of_reads(const Stmt &s) {
+    FindConditions find;
+    s.accept(&find);
+    return find.conditions;
+}
+
+std::set<std::string> names_of_outputs(const std::vector<Func> &outputs) {
+    std::set<std::string> names;
+    for (const Func &f : outputs) {
+        for (int i = 0; i < f.outputs(); i++) {
+            names.insert(f.name() + (f.outputs() > 1 ? "." + std::to_string(i) : ""));
+        }
+    }
+    return names;
+}
+
+std::optional<ReadOnlyIf> read_only_if(const AssertStmt *op) {
+    class Text : public IRVisitor {
+        using IRVisitor::visit;
+
+        void visit(const StringImm *op) override {
+            const std::string opening = "halyard:read_only_if ";
+            if (op->value.compare(0, opening.size(), opening) == 0) {
+                inputs = op->value.substr(opening.size());
+            }
+        }
+
+    public:
+        std::string inputs;
+    } text;
+    op->message.accept(&text);
+    if (text.inputs.empty()) {
+        return std::nullopt;
+    }
+    const Call *hidden = Call::as_intrinsic(op->condition, {Call::return_second});
+    return ReadOnlyIf{text.inputs, hidden ? hidden->args.at(1) : op->condition};
 }
 
 }  // namespace halyard

@@ -6,8 +6,10 @@
  */
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <Halide.h>
 
@@ -21,6 +23,26 @@ namespace halyard {
  */
 Halide::Internal::Stmt leave_unread(Halide::Internal::Stmt s, const std::map<std::string, Halide::Expr> &needed,
                                     const std::set<std::string> &outputs);
+
+/** Kernels, before they leave the IR: one that would read such an input where there is none of it, and stores nothing of an output, is not
+ * launched then. What it computes is of elements that the algorithm does not use.
+ *
+ *   blocks p: kept[p] = sum of x * w[p]    ->    if (columns > 0) blocks p: kept[p] = sum of x * w[p]
+ */
+Halide::Internal::Stmt leave_kernels_unread(Halide::Internal::Stmt s, const std::set<std::string> &outputs);
+
+/** What generators say, from the requirements in s: conditions in names that hold anywhere in the call, by the names of inputs. */
+std::map<std::string, Halide::Expr> conditions_of_reads(const Halide::Internal::Stmt &s);
+
+/** The names that buffers of these have. */
+std::set<std::string> names_of_outputs(const std::vector<Halide::Func> &outputs);
+
+/** Of an assertion that says so: the names of inputs, and what holds where they are read. */
+struct ReadOnlyIf {
+    std::string inputs;
+    Halide::Expr condition;
+};
+std::optional<ReadOnlyIf> read_only_if(const Halide::Internal::AssertStmt *op);
 
 }  // namespace halyard
 

@@ -1,0 +1,248 @@
+// Every op in sizes that are drawn: one less, as many and one more than vectors, tiles and the limits between versions, primes, 1 and 0,
+// with numbers that are none in any place, as views of every kind, with the parameters of its generator drawn, too. On CUDA devices have
+// any number of multiprocessors, by which versions are chosen.
+//
+//   HALYARD_SIZES=40 HALYARD_SIZES_SEED=1 HALYARD_SIZES_PLACE=cuda HALYARD_SIZES_CALLS=20 ops_test "gemm: random sizes"
+//
+// builds 40 libraries, each of the next seed; a failure names its seed. HALYARD_SIZES_SCHEDULE=swiglu_int8 is of that schedule alone.
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <random>
+
+#include <catch2/catch.hpp>
+
+#include <fmt/format.h>
+
+#include "harness.h"
+#include "kernel/paths.h"
+#include "kernel/registry.h"
+#include "kernel/schedules.h"
+#include "kernel/targets.h"
+#include "kernel/text.h"
+#include "language/script.h"
+#include "rows.h"
+
+namespace {
+
+using namespace ops_test;
+using namespace halyard;
+
+int setting(const char *name, int otherwise) {
+    const char *given = std::getenv(name);
+    return given ? int(std::atoll(given)) : otherwise;
+}
+
+void set_emulated(const char *name, int value) {
+    static void *const driver = dlopen(std::getenv("HALYARD_CUDA_DRIVER"), RTLD_NOW);
+    REQUIRE(driver);
+    const auto set = reinterpret_cast<void (*)(const char *, int)>(dlsym(driver, "halyard_emulator_set"));
+    REQUIRE(set);
+    set(name, value);
+}
+
+class Draw {
+public:
+    explicit Draw(uint32_t seed) : random_(seed) {}
+
+    uint32_t below(uint32_t n) {
+        return random_() % n;
+    }
+    bool one_in(uint32_t n) {
+        return below(n) == 0;
+    }
+    template<typename T>
+    const T &of(const std::vector<T> &list) {
+        return list[below(uint32_t(list.size()))];
+    }
+
+    /** A size at the edge of something. */
+    int size(int most) {
+        static const std::vector<int> edges = {4, 8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 256, 384, 512, 1024, 2048, 4096};
+        static const std::vector<int> odd = {1, 1, 2, 3, 5, 7, 11, 13, 29, 37, 61, 67, 101, 131, 197, 251, 257, 263, 331, 509, 521, 1021};
+        for (;;) {
+            const int n = one_in(uint32_t(setting("HALYARD_SIZES_ZERO", 40))) ? 0 : one_in(2) ? of(odd) : of(edges) + int(below(3)) - 1;
+            if (n <= most) {
+                return n;
+            }
+        }
+    }
+
+    Dims dims(Dims given) {
+        const double most = setting("HALYARD_SIZES_MOST", 3000000);
+        double product = 1;
+        for (const auto &d : given) {
+            product *= double(std::max<int64_t>(d.second, 1));
+        }
+        for (auto &d : given) {
+            if (one_in(5)) {  // the others go with it
+                continue;
+            }
+            product /= double(std::max<int64_t>(d.second, 1));
+            const int room = int(std::min(4096.0, std::max(1.0, most / product)));
+            d.second = d.second > 4096 ? d.second : size(room);
+            product *= double(std::max<int64_t>(d.second, 1));
+        }
+        return given;
+    }
+
+    /** NaN, infinities, large and small numbers in any place of inputs. */
+    std::function<void(KernelArguments &, const Dims &)> specials(const CompiledKernel &kernel, std::string &what) {
+        std::vector<std::string> names;
+        for (const auto &a : kernel.arguments()) {
+            if (a.is_buffer && !a.is_output && a.name.find("scale") == std::string::npos && a.name != "frequencies" && a.name != "sinks" &&
+                (a.type.code == halide_type_float || a.type.code == halide_type_bfloat)) {
+                names.push_back(a.name);
+            }
+        }
+        struct Special {
+            std::string name;
+            double value;
+            bool all;
+            uint32_t at;
+        };
+        std::vector<Special> list;
+        for (uint32_t n = names.empty() ? 0 : 1 + below(3); n > 0; n--) {
+            const double value = of<double>({kNaN, kInfinity, -kInfinity, kInfinity, 60000, -60000, 0, 6e-8});
+            list.push_back({of(names), value, one_in(6), uint32_t(random_())});
+            what += fmt::format(" {}={}{}", list.back().name, value, list.back().all ? " everywhere" : "");
+        }
+        return [list](KernelArguments &arguments, const Dims &) {
+            for (const Special &s : list) {
+                HostBuffer &b = arguments.buffer(s.name);
+                std::vector<double> values = b.values();
+                if (s.all) {
+                    std::fill(values.begin(), values.end(), s.value);
+                } else if (!values.empty()) {
+                    values[s.at % values.size()] = s.value;
+                }
+                b.assign(values);
+            }
+        };
+    }
+
+private:
+    std::mt19937 random_;
+};
+
+// HALYARD_SIZES_DIMS=rows=1,cols=300000
+Dims given_dims() {
+    Dims dims;
+    const char *given = std::getenv("HALYARD_SIZES_DIMS");
+    for (const auto &item : split(given ? given : "", ',')) {
+        if (const size_t equals = item.find('='); equals != std::string::npos) {
+            dims[item.substr(0, equals)] = std::stoll(item.substr(equals + 1));
+        }
+    }
+    return dims;
+}
+
+Assignments draw_build(const OpTest &test, const std::string &op, Draw &draw, bool on_cuda) {
+    const char *only = std::getenv("HALYARD_SIZES_SCHEDULE");
+    std::vector<std::pair<std::string, std::string>> schedules;
+    for (const auto &s : schedules_of(op)) {
+        if (s.place == (on_cuda ? kCudaTarget : "cpu") && (!only || s.name == only)) {
+            schedules.emplace_back(s.name, s.path);
+        }
+    }
+    if (schedules.empty()) {
+        return {};
+    }
+    const auto [name, path] = draw.of(schedules);
+    const std::string target = on_cuda ? kCudaTarget : draw.one_in(2) ? "host" : "avx2";
+    ScriptOptions options;
+    options.lib_dirs = {paths().schedules};
+    options.target = resolve_targets(target).front();
+    const Assignments fixed = read_header(path, options).generator;
+    Assignments choices = {{"schedule", name}, {"target", target}};
+    if (on_cuda) {
+        choices["devices"] = draw.one_in(2) ? "sm_80" : "sm_90a";
+    }
+    for (const auto &choice : test.choices()) {
+        if (choice.name.find('.') == std::string::npos && fixed.count(choice.name) == 0 && choices.count(choice.name) == 0) {
+            choices[choice.name] = draw.of(choice.values);
+        }
+    }
+    Assignments settled = choices;
+    settled.insert(fixed.begin(), fixed.end());
+    test.settle(settled);
+    for (const auto &f : fixed) {
+        settled.erase(f.first);
+    }
+    settled["schedule"] = name;
+    return settled;
+}
+
+void check_sizes(const OpTest &test, const std::string &op) {
+    const char *place = std::getenv("HALYARD_SIZES_PLACE");
+    const bool on_cuda = place && std::string(place) == kCudaTarget;
+    const int first = setting("HALYARD_SIZES_SEED", 1), calls = setting("HALYARD_SIZES_CALLS", 8);
+    int right = 0, refused = 0, unbuilt = 0;
+    for (int seed = first; seed < first + setting("HALYARD_SIZES", 1); seed++) {
+        Draw draw{uint32_t(seed)};
+        const Assignments choices = draw_build(test, op, draw, on_cuda);
+        if (choices.empty() || !why_skipped(choices.at("target")).empty()) {
+            continue;
+        }
+        std::unique_ptr<CompiledKernel> kernel;
+        try {
+            kernel = std::make_unique<CompiledKernel>(build(op, choices));
+        } catch (const std::exception &e) {
+            std::cerr << "unbuilt " << seed << " " << assignments_text(choices) << ": " << e.what() << "\n";
+            unbuilt++;
+            continue;
+        }
+        const std::vector<Case> cases = test.cases(choices);
+        for (int n = 0; n < calls; n++) {
+            Case c = draw.of(cases);
+            c.what = fmt::format("call {}", n);
+            c.dims = draw.dims(c.dims);
+            for (const auto &fixed : test.fixed_dims(choices.at("schedule"))) {
+                c.dims[fixed.first] = fixed.second;
+            }
+            for (const auto &given : given_dims()) {
+                c.dims[given.first] = given.second;
+            }
+            c.alter = setting("HALYARD_SIZES_SPECIALS", 0) && draw.one_in(3) ? draw.specials(*kernel, c.what) : nullptr;
+            if (on_cuda) {
+                static const std::vector<int> multiprocessors = {1, 2, 3, 4, 8, 16, 48, 132};
+                const int m = draw.of(multiprocessors);
+                set_emulated("multiprocessors", m);
+                c.what += fmt::format(" sms {}", m);
+            }
+            const auto placement = Placement(draw.below(kPlacements + kViews));
+            if (c.whole && placement == Placement::kWindow) {
+                continue;
+            }
+            std::string wrong;
+            try {
+                wrong = check_case(test, find_op(op), *kernel, c, placement, uint64_t(seed) * 1000 + uint64_t(n));
+            } catch (const std::exception &e) {
+                wrong = std::string(": error 0: thrown ") + e.what();
+            }
+            if (wrong.empty()) {
+                right++;
+            } else if (is_refusal(wrong)) {
+                std::cerr << "refused " << seed << " " << assignments_text(choices) << " " << wrong << "\n";
+                refused++;
+            } else {
+                FAIL_CHECK("seed " << seed << " " << assignments_text(choices) << ": " << wrong);
+                if (wrong.find("outside of an array") != std::string::npos || wrong.find("CUDA_ERROR") != std::string::npos) {
+                    return;  // the device is lost
+                }
+            }
+        }
+    }
+    std::cerr << op << " seeds from " << first << ": " << right << " right, " << refused << " refused, " << unbuilt << " unbuilt\n";
+}
+
+}  // namespace
+
+#define HALYARD_OP(name, ...)                                                                                                              \
+    TEST_CASE(#name ": random sizes", "[.sizes]") {                                                                                        \
+        check_sizes(name##_test(), #name);                                                                                                 \
+    }
+#include "ops.inc"
+#undef HALYARD_OP
