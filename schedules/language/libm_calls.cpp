@@ -43,7 +43,7 @@ private:
         }
     }
 
-    void visit(const Call *op) override {
+    void visit(const Internal::Call *op) override {
         const size_t end = op->name.rfind("_f");
         const std::string function = op->name.substr(0, end);
         if (op->is_extern() && end != std::string::npos && loops_ > 0 && kFunctions.count(function) && !kOwn.count(op->name)) {

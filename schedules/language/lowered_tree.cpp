@@ -319,7 +319,7 @@ private:
     void visit(const AssertStmt *) override {}
 
     void visit(const Evaluate *op) override {
-        if (const auto *c = op->value.as<Call>(); c && c->call_type != Call::Intrinsic) {
+        if (const auto *c = op->value.as<Internal::Call>(); c && c->call_type != Internal::Call::Intrinsic) {
             here_->work.calls++;
             op->value.accept(this);
         }

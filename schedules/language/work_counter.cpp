@@ -96,17 +96,18 @@ void WorkCounter::visit(const VectorReduce *op) {
     IRVisitor::visit(op);
 }
 
-void WorkCounter::visit(const Call *op) {
-    if (op->type.is_float() && op->call_type != Call::Intrinsic && op->call_type != Call::PureIntrinsic) {
+void WorkCounter::visit(const Internal::Call *op) {
+    if (op->type.is_float() && op->call_type != Internal::Call::Intrinsic && op->call_type != Internal::Call::PureIntrinsic) {
         arithmetic(op->type, op->name.find("sqrt") != std::string::npos ? 6 : 20);
-    } else if (op->is_intrinsic(Call::widening_mul) && !op->type.is_float()) {
+    } else if (op->is_intrinsic(Internal::Call::widening_mul) && !op->type.is_float()) {
         // A product of short integers, and the addition that it is made for.
         work().flops += 2 * op->type.lanes();
         work().scalar_flops += op->type.is_scalar() ? 2 : 0;
-    } else if (op->is_intrinsic(Call::strict_add) || op->is_intrinsic(Call::strict_sub) || op->is_intrinsic(Call::strict_mul) ||
-               op->is_intrinsic(Call::strict_div) || op->is_intrinsic(Call::strict_min) || op->is_intrinsic(Call::strict_max) ||
-               (op->is_intrinsic(Call::abs) && op->type.is_float())) {
-        arithmetic(op->type, op->is_intrinsic(Call::strict_div) ? 5 : 1);
+    } else if (op->is_intrinsic(Internal::Call::strict_add) || op->is_intrinsic(Internal::Call::strict_sub) ||
+               op->is_intrinsic(Internal::Call::strict_mul) || op->is_intrinsic(Internal::Call::strict_div) ||
+               op->is_intrinsic(Internal::Call::strict_min) || op->is_intrinsic(Internal::Call::strict_max) ||
+               (op->is_intrinsic(Internal::Call::abs) && op->type.is_float())) {
+        arithmetic(op->type, op->is_intrinsic(Internal::Call::strict_div) ? 5 : 1);
     }
     IRVisitor::visit(op);
 }

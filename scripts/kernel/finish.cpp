@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "lowering/host/archive.h"
+#include "kernel/elf_object.h"
 #include "kernel/failure.h"
 #include "lowering/host/finish_ir.h"
 #include "lowering/host/llvm.h"
@@ -44,6 +45,18 @@ std::string finish_target(const Llvm &llvm, const fs::path &bitcode, bool in_arc
     return code.object;
 }
 
+// As a linker looks for them: what other objects may ask this one for.
+std::vector<std::string> symbols_of(const std::string &object) {
+    std::vector<std::string> names;
+    for (const auto &s : ElfObject::read(object).symbols) {
+        const int type = ELF64_ST_TYPE(s.entry.st_info);
+        if (ELF64_ST_BIND(s.entry.st_info) != STB_LOCAL && s.entry.st_shndx != SHN_UNDEF && type != STT_SECTION && type != STT_FILE) {
+            names.push_back(s.name);
+        }
+    }
+    return names;
+}
+
 }  // namespace
 
 void finish(const std::string &directory, const std::string &function) {
@@ -66,6 +79,12 @@ void finish(const std::string &directory, const std::string &function) {
             }
         }
         if (archive) {
+            // Of what came without code (late_objects.c), Halide knew no symbols.
+            std::vector<std::vector<std::string>> symbols;
+            for (const auto &contents : archive->objects()) {
+                symbols.push_back(symbols_of(contents));
+            }
+            archive->set_symbols(symbols);
             write_file(library.string(), archive->bytes());
         }
     } catch (const std::runtime_error &e) {

@@ -62,6 +62,10 @@ std::vector<std::string> cuda_compilers() {
     return libraries;
 }
 
+bool is_emulated(const GeneratorRun &run) {
+    return run.request.is_object() && run.request.value("devices", "").find("emulator") != std::string::npos;
+}
+
 // What a compile needs to read: libraries, and the Lua files that a script may require. It writes its own folder.
 Confinement confinement(const GeneratorRun &run) {
     const bool plugin = !run.request.is_null();
@@ -76,7 +80,7 @@ Confinement confinement(const GeneratorRun &run) {
             c.reads.push_back(file);
         }
     }
-    c.starts_programs = c.starts_programs || run.request.value("devices", "").find("emulator") != std::string::npos;
+    c.starts_programs = c.starts_programs || is_emulated(run);
     const auto files = files_of_script(run.request.value("script", ""), run.request.value("lib", std::vector<std::string>()));
     c.reads.insert(c.reads.end(), files.begin(), files.end());
     return c;
@@ -84,11 +88,12 @@ Confinement confinement(const GeneratorRun &run) {
 
 // For LLVM. What a CUDA library does on the host is to choose a version and to start its kernels: one long function, for which passes that
 // look at pairs of its blocks took minutes, and gain nothing.
-std::string for_llvm() {
+// For the emulator it runs a few times, and its machine code is made the quick way.
+std::string for_llvm(bool emulated) {
     const char *given = std::getenv("HL_LLVM_ARGS");
     return std::string("HL_LLVM_ARGS=-enable-misched=false -tail-merge-threshold=8 -large-interval-size-threshold=10 "
                        "-large-interval-freq-threshold=4") +
-           (given ? std::string(" ") + given : "");
+           (emulated ? " -fast-isel -disable-cgp -regalloc=fast -optimize-regalloc=0" : "") + (given ? std::string(" ") + given : "");
 }
 
 std::string default_blame(const std::string &name, const std::string &value) {
@@ -125,7 +130,7 @@ ProcessResult run_generator(const GeneratorRun &run) {
     }
     ProcessOptions options = run.options;
     if (std::any_of(run.targets.begin(), run.targets.end(), is_cuda)) {
-        options.environment.push_back(for_llvm());
+        options.environment.push_back(for_llvm(is_emulated(run)));
     }
     const ProcessResult result = run_confined(command, options, confinement(run));
     if (!run.request.is_null()) {

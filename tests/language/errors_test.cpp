@@ -23,7 +23,7 @@ struct ErrorScript {
     std::string expected, code;
 };
 
-ErrorScript read(const std::string &path) {
+ErrorScript read_script(const std::string &path) {
     ErrorScript s;
     std::istringstream in(read_file(path));
     for (std::string line; std::getline(in, line);) {
@@ -66,7 +66,7 @@ TEST_CASE("wrong scripts give the messages that stand in them", "[errors]") {
     REQUIRE(files.size() > 100);  // they were found
     for (const auto &name : files) {
         INFO("tests/language/errors/" << name << "; HALYARD_UPDATE_GOLDEN=1 engine_plugin_test \"[errors]\" updates it");
-        const ErrorScript script = read(kDir + name);
+        const ErrorScript script = read_script(kDir + name);
         const std::string path = dir.write(name, script.code);
         const std::string message = relative(schedule_small_pipeline(path), path);
         if (update) {

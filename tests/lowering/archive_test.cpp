@@ -44,6 +44,31 @@ TEST_CASE("a member is replaced, and the symbols are found where they went", "[a
     CHECK(symbols.out.find("g in g.o") != std::string::npos);
 }
 
+TEST_CASE("members that were empty get their symbols with their contents", "[archive]") {
+    const TempDir dir;
+    const std::string a = dir.path() + "/a.a", full = dir.path() + "/full.a", long_name = "a_name_longer_than_sixteen-x86.o";
+    const std::string first = dir.path() + "/" + long_name, second = dir.path() + "/g.o";
+    write(dir.path() + "/f.c", "int f(void) { return 1; } static int own; int *fourth(void) { return &own; }\n");
+    write(dir.path() + "/g.c", "int f(void); int g(void) { return 2 + f(); }\n");
+    write(first, "");
+    write(second, "");
+    REQUIRE(run_program({HALYARD_AR, "qcD", a, first, second}).exit_code == 0);
+    REQUIRE(run_program({HALYARD_C_COMPILER, "-c", dir.path() + "/f.c", "-o", first}).exit_code == 0);
+    REQUIRE(run_program({HALYARD_C_COMPILER, "-c", dir.path() + "/g.c", "-o", second}).exit_code == 0);
+    REQUIRE(run_program({HALYARD_AR, "qcD", full, first, second}).exit_code == 0);
+
+    Archive archive(read_file(a));
+    archive.replace(long_name, read_file(first));
+    archive.replace("g.o", read_file(second));
+    archive.set_symbols({{"f", "fourth"}, {"g"}});
+    CHECK((archive.bytes() == read_file(full)));
+    archive.set_symbols({{"f", "fourth"}, {"g"}});
+    CHECK((archive.bytes() == read_file(full)));
+    archive.set_symbols({{}, {}});
+    write(a, archive.bytes());
+    CHECK(run_program({HALYARD_NM, "-s", a}).out.find("f in") == std::string::npos);
+}
+
 TEST_CASE("what is no archive is said to be none", "[archive]") {
     CHECK_THROWS_WITH(Archive(""), "is not a static library");
     CHECK_THROWS_WITH(Archive("!<thin>\n"), "is not a static library");

@@ -11,10 +11,10 @@ namespace {
 // some 8 operations follow. What is summed is the distance from the row's first element; the mean is off by that much of its
 // mean, and by a rounding of its own where there is a distance at all, which the division by a small deviation makes large. The one-pass variance is a difference of two numbers of the size of
 // the mean square of that distance, and is off by that much of them.
-struct Tolerance {
+struct LayerNormTolerance {
     double units;
 
-    explicit Tolerance(int cols) : units(8 + cols / 4.0) {}
+    explicit LayerNormTolerance(int cols) : units(8 + cols / 4.0) {}
     double mean(double mean_distance, double mean) const {
         return mean_distance == 0 ? 0 : kRoundoff * (units * mean_distance + 2 * std::fabs(mean));
     }
@@ -93,7 +93,7 @@ public:
 
     std::vector<Expected> expected_of(const std::string &output, const Problem &p) const override {
         const int cols = p.dim("cols"), rows = p.dim("rows");
-        const Tolerance tolerance(cols);
+        const LayerNormTolerance tolerance(cols);
         const bool one_pass = p.is("statistics", "one_pass");
         std::vector<Expected> y;
         for (int r = 0; r < rows; r++) {

@@ -9,10 +9,10 @@ namespace {
 
 // In roundoffs of f32, relative to the result. The squares are positive, so their sum is off by as
 // many roundings as one lane adds (at least 8 lanes), halved by the root; then some 6 operations.
-struct Tolerance {
+struct RmsNormTolerance {
     double units;
 
-    explicit Tolerance(int cols) : units(8 + cols / 16.0) {}
+    explicit RmsNormTolerance(int cols) : units(8 + cols / 16.0) {}
     double operator()(double value) const {
         return units * kRoundoff * std::fabs(value) + 1e-37;  // below it f32 is denormal
     }
@@ -62,7 +62,7 @@ public:
 
     std::vector<Expected> expected_of(const std::string &output, const Problem &p) const override {
         const int cols = p.dim("cols"), rows = p.dim("rows");
-        const Tolerance tolerance(cols);
+        const RmsNormTolerance tolerance(cols);
         std::vector<Expected> result;
         for (int r = 0; r < rows; r++) {
             double sum = 0, peak = 0;

@@ -10,7 +10,7 @@ namespace {
 // In roundoffs of f32, relative to the result. e^x is off by 4 + 2 |x|, and what goes into it is
 // off by 3 roundings of the numbers that it is made of; the same again for the sum below the
 // line, which has as many roundings as one lane adds (at least 8 lanes), and 4 for the rest.
-struct Tolerance {
+struct SoftmaxTolerance {
     int cols;
     double size, top;  // |scale * x| + |mask| of the row; its maximum
     bool scaled_or_masked;
@@ -114,7 +114,7 @@ public:
                     size = std::max(size, std::fabs(scale * p["x"](c, r)) + std::fabs(m));
                 }
             }
-            const Tolerance tolerance{cols, size, top, p.has("mask") || p.is("scaled", "true")};
+            const SoftmaxTolerance tolerance{cols, size, top, p.has("mask") || p.is("scaled", "true")};
             for (double logit : logits) {
                 sum += none ? 0 : std::exp(logit - top);
             }

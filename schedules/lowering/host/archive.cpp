@@ -1,5 +1,6 @@
 #include "lowering/host/archive.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <map>
@@ -98,6 +99,45 @@ void Archive::replace(const std::string &name, std::string contents) {
         }
     }
     throw std::runtime_error("has no member " + name);
+}
+
+void Archive::set_symbols(const std::vector<std::vector<std::string>> &of_members) {
+    const auto is_table = [](const Member &m) { return trimmed(m.header.substr(0, kNameField)) == "/"; };
+    members_.erase(std::remove_if(members_.begin(), members_.end(), is_table), members_.end());
+    std::string places, texts;
+    size_t number = 0;
+    for (auto &m : members_) {
+        if (m.name.empty()) {
+            continue;
+        }
+        for (const auto &symbol : of_members.at(number)) {
+            places.resize(places.size() + 4);
+            set_big_endian(places, places.size() - 4, static_cast<uint32_t>(m.offset));
+            texts += symbol + '\0';
+        }
+        number++;
+    }
+    if (places.empty()) {
+        return;
+    }
+    Member table;
+    table.contents = std::string(4, '\0') + places + texts;
+    set_big_endian(table.contents, 0, static_cast<uint32_t>(places.size() / 4));
+    table.contents.resize(padded(table.contents.size()), '\0');
+    const auto field = [&](std::string text, size_t width) {
+        text.resize(width, ' ');
+        table.header += text;
+    };
+    // As LLVM writes it: no time, no owner, no mode.
+    field("/", kNameField);
+    field("0", 12);
+    field("0", 6);
+    field("0", 6);
+    field("0", 8);
+    field(std::to_string(table.contents.size()), kSizeField);
+    table.header += "`\n";
+    table.offset = 0;  // where no member was
+    members_.insert(members_.begin(), std::move(table));
 }
 
 std::string Archive::bytes() const {

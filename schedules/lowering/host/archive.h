@@ -20,9 +20,12 @@ public:
     /** What the members hold, in the order of names(). */
     std::vector<std::string> objects() const;
 
-    /** Replaces the contents of a member by an object that defines the same symbols. Throws
+    /** Replaces the contents of a member. Where it defines other symbols, set_symbols() comes next. Throws
      * std::runtime_error where there is no member of the name. */
     void replace(const std::string &name, std::string contents);
+
+    /** The table of symbols anew: what each member defines, in the order of names(). */
+    void set_symbols(const std::vector<std::vector<std::string>> &of_members);
 
     std::string bytes() const;
 
