@@ -1,4 +1,4 @@
--- Products of experts on the tensor cores: a block has the sums of a slot's rows by a tile of columns, of which the rows come by their index.
+-- Products of experts on the tensor cores: a block has the sums of a slot's rows by a tile of columns, and fetches the rows by their index.
 -- Blocks of slots without rows end at once.
 
 local gemm = require "lib.gpu_gemm"

@@ -1,5 +1,5 @@
--- Products of experts without tensor cores, for any type, with sums in full f32: a block has the sums of a slot's rows by a tile of columns in
--- registers, and its operands, the rows by their index, in shared memory. Blocks of slots without rows end at once.
+-- Products of experts without tensor cores, for any type, with sums in full f32: a block has the sums of a slot's rows by a tile of columns
+-- in registers, and its operands, the rows by their index, in shared memory. Blocks of slots without rows end at once.
 
 local experts = require "lib.gpu_experts"
 

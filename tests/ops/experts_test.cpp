@@ -15,6 +15,7 @@
 #include <catch2/catch.hpp>
 
 #include "harness.h"
+#include "setting.h"
 #include "kernel/registry.h"
 #include "kernel/workload.h"
 
@@ -22,11 +23,6 @@ namespace {
 
 using namespace ops_test;
 using namespace halyard;
-
-int setting(const char *name, int otherwise) {
-    const char *given = std::getenv(name);
-    return given ? int(std::atoll(given)) : otherwise;
-}
 
 // A copy of an input, with the page behind it, or the one before it, closed.
 class Guarded {

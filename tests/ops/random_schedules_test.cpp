@@ -6,8 +6,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "kernel/generate.h"
 #include "harness.h"
+#include "setting.h"
+#include "kernel/generate.h"
 #include "kernel/paths.h"
 #include "kernel/schedules.h"
 #include "language/script.h"
@@ -20,11 +21,6 @@ using namespace halyard;
 
 // Of each schedule; about a second each to compile and check. HALYARD_DRAWS=50 is for a night, HALYARD_DRAWS_SEED=8 draws others,
 // and HALYARD_DRAWS_PLACE=cuda those for CUDA, on the device of HALYARD_CUDA_DRIVER.
-int setting(const char *name, int otherwise) {
-    const char *given = std::getenv(name);
-    return given ? std::atoi(given) : otherwise;
-}
-
 ScriptOptions options_for(const std::string &target, const Assignments &set) {
     ScriptOptions options;
     options.set = set;

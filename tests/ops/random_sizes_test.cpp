@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "harness.h"
+#include "setting.h"
 #include "kernel/paths.h"
 #include "kernel/registry.h"
 #include "kernel/schedules.h"
@@ -29,11 +30,6 @@ namespace {
 
 using namespace ops_test;
 using namespace halyard;
-
-int setting(const char *name, int otherwise) {
-    const char *given = std::getenv(name);
-    return given ? int(std::atoll(given)) : otherwise;
-}
 
 void set_emulated(const char *name, int value) {
     static void *const driver = dlopen(std::getenv("HALYARD_CUDA_DRIVER"), RTLD_NOW);

@@ -14,7 +14,8 @@ return schedule "gathered_gates" {
     k.y:split("col", p.columns, "guard", "tile_col", "col_in_tile")
     k.y:reorder("col_in_tile", "row", "tile_col", "tile"):gpu_blocks({ "tile_col", "tile" }):never_partition_all()
     for _, sum in ipairs { k.gate, k.up } do
-      gemm.tensor_sums(sum, { k.y, "tile_col" }, { rows = p.block, columns = p.columns, stages = p.stages, raster = 8 }, { others = { "tile" } })
+      local tile = { rows = p.block, columns = p.columns, stages = p.stages, raster = 8 }
+      gemm.tensor_sums(sum, { k.y, "tile_col" }, tile, { others = { "tile" } })
     end
   end,
 }
