@@ -86,8 +86,7 @@ public:
         const Expr last = max(rows - 1, 0);
         if (get_target().has_gpu_feature() && !gather) {
             // Rows behind those of the slot are read, and not stored: a tile of x is a box.
-            source(i, t) = min(clamp(slot(t)[1], 0, last) + i, last);
-            x_f(k, i, t) = load_f32(x(k, source(i, t)));
+            x_f(k, i, t) = load_f32(x(k, min(clamp(slot(t)[1], 0, last) + i, last)));
         } else {
             source(i, t) = row_of_x(clamp(slot(t)[1] + min(i, slot(t)[2] - 1), 0, last));
             const Expr v = load_f32(x(k, clamp(source(i, t), 0, max(x.dim(1).extent() - 1, 0))));

@@ -90,7 +90,7 @@ end
 -- p       rows, columns, depth, as tiles.sums() takes them; threads as above
 function experts.thread_tiles(k, p)
   experts.slots(k)
-  elementwise.elements(k.source:compute_root(), { rows = { "i", "t" }, threads = 128 })
+  if k:has "source" then elementwise.elements(k.source:compute_root(), { rows = { "i", "t" }, threads = 128 }) end
   local out = rows_of_slots(k)
   local rows = out:update(0)
   rows:split("col", p.columns, "guard", "tile_col", "col_in_tile")
