@@ -228,11 +228,13 @@ public:
                 Halide::Pipeline(pipeline).add_custom_lowering_pass(keep_nan_of_half().release());
             }
             add_empty_pass(pipeline);
-            const bool wide = target.has_feature(Halide::Target::LargeBuffers);
+            const WidthOfIndices indices = target.has_feature(Halide::Target::LargeBuffers) ? WidthOfIndices::k64
+                                           : target.has_feature(Halide::Target::CUDA)       ? WidthOfIndices::kOnly32
+                                                                                            : WidthOfIndices::k32;
             if (!settings.function.empty()) {
                 Halide::Pipeline(pipeline).add_custom_lowering_pass(tell_of_calls(settings.function, target).release());
             }
-            Halide::Pipeline(pipeline).add_custom_lowering_pass(check_arguments(settings.function, wide).release());
+            Halide::Pipeline(pipeline).add_custom_lowering_pass(check_arguments(settings.function, indices).release());
             if (finish_) {
                 leave_object_to_finishing(target);
             }

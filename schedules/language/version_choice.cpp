@@ -54,6 +54,8 @@ public:
             return text(op->value, around);
         } else if (const auto *op = e.as<Variable>()) {
             return variable(*op);
+        } else if (const auto number = as_const_int(e)) {
+            return std::to_string(*number);
         }
         std::ostringstream other;
         other << e;

@@ -41,7 +41,7 @@ local function other_rows(k, out, p)
 end
 
 -- The versions of a product of experts: tiles of 64 rows where an expert has few, with as many columns as leave blocks for all
--- multiprocessors. Measured on an H200 with the sizes of eight models (docs/notes/2026-11-experts.md).
+-- multiprocessors. Measured on an H200 with the sizes of seven models (docs/notes/2026-11-experts.md).
 --
 -- k       with row_index or x, offsets and weights
 function experts.versions(k, target)

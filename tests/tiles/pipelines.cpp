@@ -75,6 +75,7 @@ public:
     GeneratorParam<int> block{"block", 64};
     GeneratorParam<bool> across{"across", false};    // rows one after the other, not by the index
     GeneratorParam<bool> doubled{"doubled", false};  // and as many as `length` says itself, so that loops end there
+    GeneratorParam<bool> twice{"twice", false};      // rows are computed on the way in
     Input<Buffer<Half, 2>> a{"a"};
     Input<Buffer<Half, 3>> g{"g"}, u{"u"};
     Input<Buffer<int32_t, 1>> index{"index"}, member{"member"}, length{"length"};
@@ -86,7 +87,8 @@ public:
         k.where(count(tile) > 0);
         const Expr at = tile * block + row, from = across ? last(at, a.height()) : clamp(index(at), 0, a.height() - 1),
                    of = clamp(member(tile), 0, g.dim(2).extent() - 1);
-        const Expr v = select(row < (doubled ? length(tile) : count(tile)), wide(a(k, from)), 0.0f);
+        const Expr element = twice ? wide(cast<Half>(wide(a(k, from)) * 2)) : wide(a(k, from));
+        const Expr v = select(row < (doubled ? length(tile) : count(tile)), element, 0.0f);
         gate(col, row, tile) += v * wide(g(k, last(col, g.height()), of));
         up(col, row, tile) += v * wide(u(k, last(col, g.height()), of));
         y(col, row, tile) = cast<Half>(max(gate(col, row, tile), 0.0f) * up(col, row, tile));

@@ -126,7 +126,7 @@ void check(const Pipeline &p) {
         GenerateRequest request = request_of(p, {});
         bool across = false;
         for (const auto &[name, value] : p.params[n]) {
-            (name == "across" || name == "block" || name == "doubled" ? request.params : request.set)[name] = value;
+            (name == "across" || name == "block" || name == "doubled" || name == "twice" ? request.params : request.set)[name] = value;
             across = across || (name == "across" && value == "true");
         }
         GenerateRequest naive = request_of(p, request.params);
@@ -217,15 +217,18 @@ TEST_CASE("a result that ends before its array does", "[half_of_rows]") {
 }
 
 TEST_CASE("rows that an index says, by a matrix of their tile; rows that do not count", "[gathered_gates]") {
-    const auto tiles = [](const char *rows, const char *columns, int n1, int m, const char *across, const char *doubled) {
+    const auto tiles = [](const char *rows, const char *columns, int n1, int m, const char *across, const char *doubled,
+                          const char *twice) {
         check({"gathered_gates",
-               {{{"block", rows}, {"columns", columns}, {"stages", "2"}, {"across", across}, {"doubled", doubled}}},
+               {{{"block", rows}, {"columns", columns}, {"stages", "2"}, {"across", across}, {"doubled", doubled}, {"twice", twice}}},
                {{m, 72, 192, n1}, {m + 1, 40, 136, n1}, {2, 1, 8, n1}}});
     };
-    tiles("64", "64", 64, 5, "false", "false");
-    tiles("128", "32", 128, 3, "true", "false");
-    tiles("16", "64", 16, 9, "false", "true");
-    tiles("64", "64", 64, 5, "true", "true");
+    tiles("64", "64", 64, 5, "false", "false", "false");
+    tiles("128", "32", 128, 3, "true", "false", "false");
+    tiles("16", "64", 16, 9, "false", "true", "false");
+    tiles("64", "64", 64, 5, "true", "true", "false");
+    tiles("64", "64", 64, 4, "true", "true", "true");
+    tiles("16", "64", 16, 9, "true", "false", "true");
 }
 
 TEST_CASE("steps of which shared memory holds one", "[one_slot]") {

@@ -97,7 +97,7 @@ Expr is_null(const Expr &pointer) {
 }
 
 // Halide computes where an element is as index * stride - min * stride, in 32 bits.
-Stmt is_near_zero(const Argument &a) {
+Stmt is_near_zero(const Argument &a, WidthOfIndices indices) {
     constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
     Expr reach = make_const(Int(64), 0);
     std::vector<Expr> message = {Expr(a.label + " has elements that are 2^31 or more away from where the element of index 0 would be. "
@@ -110,13 +110,15 @@ Stmt is_near_zero(const Argument &a) {
         message.insert(message.end(), {Expr(d == 0 ? " " : ", "), a.extent(d), Expr(" elements from "), a.min(d), Expr(" on, "),
                                        a.stride(d), Expr(" apart")});
     }
-    message.emplace_back(": let its minima be nearer to 0, or build the library with large_buffers");
+    message.emplace_back(indices == WidthOfIndices::k32
+                             ? ": let its minima be nearer to 0, or build the library with large_buffers"
+                             : ": let its minima be nearer to 0, or pass it in parts; kernels of a GPU have no larger indices");
     return AssertStmt::make(a.is_query() || a.is_empty() || reach <= make_const(Int(64), kMost),
                             requirement_failed("elements of " + a.name + " are near index 0", message));
 }
 
 // What may be read of an argument before anything is.
-Stmt can_be_read(const Argument &a, bool wide_indices) {
+Stmt can_be_read(const Argument &a, WidthOfIndices indices) {
     std::vector<Stmt> checks = {
         AssertStmt::make(!is_null(a.buffer()), Call::make(Int(32), "halide_error_buffer_argument_is_null", {a.name}, Call::Extern)),
         AssertStmt::make(a.count() == a.dimensions,
@@ -136,8 +138,8 @@ Stmt can_be_read(const Argument &a, bool wide_indices) {
                                                                    {Expr(a.label + " has "), a.extent(d), Expr(" elements from "), a.min(d),
                                                                     Expr(" on in dimension "), Expr(d)})));
     }
-    if (!wide_indices && a.dimensions > 0) {
-        checks.push_back(is_near_zero(a));
+    if (indices != WidthOfIndices::k64 && a.dimensions > 0) {
+        checks.push_back(is_near_zero(a, indices));
     }
     return Block::make(checks);
 }
@@ -169,7 +171,7 @@ bool is_of_device(const Call &call) {
 
 class CheckArguments : public IRMutator {
 public:
-    CheckArguments(const std::string &function, bool wide_indices) : function_(function), wide_indices_(wide_indices) {}
+    CheckArguments(const std::string &function, WidthOfIndices indices) : function_(function), indices_(indices) {}
 
     using IRMutator::mutate;
 
@@ -183,7 +185,7 @@ public:
         arguments_ = find.arguments;
         std::vector<Stmt> all;
         for (const auto &a : arguments_) {
-            all.push_back(can_be_read(a, wide_indices_));
+            all.push_back(can_be_read(a, indices_));
         }
         all.push_back(s);
         const Stmt result = IRMutator::mutate(Block::make(all));
@@ -237,7 +239,7 @@ private:
     }
 
     std::string function_;
-    bool wide_indices_;
+    WidthOfIndices indices_;
     std::vector<Argument> arguments_;
     bool inside_ = false;
 };
@@ -254,8 +256,8 @@ std::vector<std::string> buffers_of(const Stmt &body) {
     return names;
 }
 
-std::unique_ptr<IRMutator> check_arguments(const std::string &function, bool wide_indices) {
-    return std::make_unique<CheckArguments>(function, wide_indices);
+std::unique_ptr<IRMutator> check_arguments(const std::string &function, WidthOfIndices indices) {
+    return std::make_unique<CheckArguments>(function, indices);
 }
 
 }  // namespace halyard

@@ -22,9 +22,12 @@
 
 namespace halyard {
 
+/** How a library computes where an element is: in 32 bits, which it could be built otherwise for, or always, or in 64. */
+enum class WidthOfIndices { k32, kOnly32, k64 };
+
 /** A pass for Pipeline::add_custom_lowering_pass, the last of them. Without the name of a function, which asks for Halyard's
- * runtime, messages are Halide's own. `wide_indices`: the library computes in 64 bits where an element is. */
-std::unique_ptr<Halide::Internal::IRMutator> check_arguments(const std::string &function, bool wide_indices);
+ * runtime, messages are Halide's own. */
+std::unique_ptr<Halide::Internal::IRMutator> check_arguments(const std::string &function, WidthOfIndices indices);
 
 /** The names of the buffers that a library is called with: those of which Halide checks something. */
 std::vector<std::string> buffers_of(const Halide::Internal::Stmt &body);

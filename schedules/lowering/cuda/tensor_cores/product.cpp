@@ -297,7 +297,7 @@ private:
             using IRMutator::mutate;
 
             Expr mutate(const Expr &e) override {
-                if (e.as<Add>() || e.as<Sub>() || e.as<Mul>() || !loads_by(e, loops)) {
+                if (e.type() != Int(32) || e.as<Add>() || e.as<Sub>() || e.as<Mul>() || !loads_by(e, loops)) {
                     return IRMutator::mutate(e);
                 }
                 several = several || (line.defined() && !equal(line, e));

@@ -84,7 +84,7 @@ Halide::Expr with_sides_swapped(const Halide::Expr &e);
 /** Conditions that a loop does not change stand around it: for step: if c: product -> if c: for step: product. */
 void hoist_conditions(BlockProgram &program);
 
-/** Loops over the same steps become one, so that their products share what they fetch:
+/** Loops over the same steps of the same rows become one, so that their products share what they fetch:
  * a = 0; for step: a += x * y; b = 0; for step: b += x * z -> a = 0; b = 0; for step: a += x * y; b += x * z. */
 void join_loops(BlockProgram &program);
 

@@ -45,7 +45,8 @@ bool has_own_products(const BlockProgram &program, const TileNode &n) {
     if (n.kind == TileNode::kProduct) {
         return !program.held.count(n.product.a.buffer);
     }
-    return n.body && std::all_of(n.body->begin(), n.body->end(), [&](const TileNode &inner) { return has_own_products(program, inner); });
+    return n.body && !n.body->empty() &&
+           std::all_of(n.body->begin(), n.body->end(), [&](const TileNode &inner) { return has_own_products(program, inner); });
 }
 
 std::set<std::string> sums_of(const TileNode &n) {
@@ -60,6 +61,11 @@ std::set<std::string> sums_of(const TileNode &n) {
         }
     }
     return names;
+}
+
+// The tensor whose rows the first product there multiplies.
+std::string tensor_of_rows(const TileNode &n) {
+    return n.kind == TileNode::kProduct ? n.product.a.buffer : tensor_of_rows(n.body->front());
 }
 
 bool same_header(const TileNode &x, const TileNode &y) {
@@ -80,7 +86,7 @@ void join(const BlockProgram &program, TileBody &body) {
                 next++;
             }
             if (next < body.size() && same_header(body[i], body[next]) && has_own_products(program, body[next]) &&
-                !touches(body[next], sums_of(body[i]))) {
+                !touches(body[next], sums_of(body[i])) && tensor_of_rows(body[i]) == tensor_of_rows(body[next])) {
                 TileBody more = *body[next].body;
                 if (body[i].kind == TileNode::kLoop) {
                     const Expr turn = Variable::make(Int(32), body[i].loop);

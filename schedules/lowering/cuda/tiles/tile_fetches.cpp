@@ -123,15 +123,17 @@ void fetch_own_lines(const BlockText &text, const Stream &s, const StagedTile &t
     text.out.line("const int valid = c0 >= 0 && c0 < " + extent + " ? minimum(" + extent + " - c0, " + number(each) + ") * " +
                   number(size) + " : 0;");
     text.out.line("const int to = " + text.slot(s, t) + " + " + swizzled_piece(t) + ";");
-    std::string place = all + "[i]";
+    std::string place = all + "[i]", some = "valid > 0 && " + all + "[i] >= 0";
     for (int d = 1; d < o.rank(); d++) {
         if (d != o.other_dimension) {
-            place += " + " + in_parentheses(text.e(o.origin[size_t(d)])) + " * " + text.e(field(o.buffer, "stride", d));
+            const std::string at = in_parentheses(text.e(o.origin[size_t(d)]));
+            place += " + " + at + " * " + text.e(field(o.buffer, "stride", d));
+            some += " && uint32_t" + at + " < uint32_t(" + text.e(extent_of(o, d)) + ")";
         }
     }
     text.out.line("#pragma unroll");
     text.out.open("for (int i = 0; i < " + number(own.lines) + "; i++) {");
-    text.out.line("const bool some = valid > 0 && " + all + "[i] >= 0;");
+    text.out.line("const bool some = " + some + ";");
     text.out.line("copy_async_part(" + text.out.name(t.name) + " + to + i * " + number(own.apart * elements_of_line(o.type)) + ", " +
                   text.out.name(o.buffer) + " + (some ? " + place + " + c0 : 0), some ? valid : 0);");
     text.out.close();
