@@ -338,7 +338,6 @@ std::optional<ResultBox> BlockLaunch::box_of(const FusedNest &nest, const Assign
 
 // Of rows whose columns are neighbours in memory, and whose pieces of 16 bytes begin where threads can store them.
 std::optional<ResultBox> BlockLaunch::rows_of(const Assignment &a) const {
-    constexpr int kPiece = 8;
     if (!is_half(a.value.type())) {
         return std::nullopt;
     }
@@ -349,7 +348,7 @@ std::optional<ResultBox> BlockLaunch::rows_of(const Assignment &a) const {
     }
     const Expr first = simplify(substitute(kChainColumn, 0, all->front()));
     const bool moves = std::any_of(all->begin() + 1, all->end(), [](const Expr &c) { return expr_uses_var(c, kChainColumn); });
-    if (moves || expr_uses_var(first, kChainRow) || expr_uses_var(first, kChainColumn) || !can_prove(first % kPiece == 0)) {
+    if (moves || expr_uses_var(first, kChainRow) || expr_uses_var(first, kChainColumn) || !can_prove(first % kPieceOfResult == 0)) {
         return std::nullopt;
     }
     return ResultBox{ResultBox::kRows, {}, int(all->size())};

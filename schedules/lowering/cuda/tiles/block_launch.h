@@ -13,6 +13,9 @@
 
 namespace halyard {
 
+/** What a thread stores at once of a result that leaves by rows: 16 bytes. */
+constexpr int kPieceOfResult = 8;
+
 /** Where a tile begins in its tensor. */
 struct ResultBox {
     enum How {

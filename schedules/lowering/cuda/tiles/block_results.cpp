@@ -60,17 +60,17 @@ void send_boxes(const BlockText &text, const FusedNest &n, const Assignment &a, 
 
 // Has the threads of a warpgroup store its rows, 16 bytes at a time.
 void store_pieces(const BlockText &text, const FusedNest &n, const Assignment &a, const std::string &result) {
-    constexpr int kPiece = 8;
-    const std::string pieces = number(n.columns / kPiece), row = text.out.name(kChainRow), column = text.out.name(kChainColumn);
+    const std::string pieces = number(n.columns / kPieceOfResult), row = text.out.name(kChainRow), column = text.out.name(kChainColumn);
     text.out.line("warpgroup_barrier(warpgroup);");
     text.out.line("#pragma unroll 4");
-    text.out.open("for (int i = thread; i < " + number(kRowsOfWarpgroup * n.columns / kPiece) + "; i += " + number(kWarpgroup) + ") {");
+    text.out.open("for (int i = thread; i < " + number(kRowsOfWarpgroup * n.columns / kPieceOfResult) + "; i += " + number(kWarpgroup) +
+                  ") {");
     text.out.line("const int line = i / " + pieces + ", chunk = i % " + pieces + ";");
     text.out.line("const int " + row + " = warpgroup * " + number(kRowsOfWarpgroup) + " + line, " + column + " = chunk * " +
-                  number(kPiece) + ";");
+                  number(kPieceOfResult) + ";");
     const Expr inside = Variable::make(Int(32), kChainRow) < n.row_extent && Variable::make(Int(32), kChainColumn) < n.column_extent;
     text.out.open("if (" + text.e(simplify(inside)) + ") {");
-    text.out.line("store(" + text.out.name(a.stored) + " + (" + text.e(a.index) + "), load<" + number(kPiece) + ">(" + result +
+    text.out.line("store(" + text.out.name(a.stored) + " + (" + text.e(a.index) + "), load<" + number(kPieceOfResult) + ">(" + result +
                   " + (chunk / 8 * " + number(kAcross * kRowsOfWarpgroup) + " + line * 64 + ((chunk % 8) ^ (line % 8)) * 8)));");
     text.out.close();
     text.out.close();
