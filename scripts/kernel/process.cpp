@@ -186,8 +186,8 @@ pid_t start(const std::vector<std::string> &command, const ProcessOptions &optio
     return pid;
 }
 
-// The same between fork and exec by ourselves: for a child that is confined, and for one of a process that only works for
-// another, with which it ends, however that ends.
+// The same between fork and exec by ourselves: for a child that is confined or bounded before it does anything, and for one of a
+// process that only works for another, with which it ends, however that ends.
 pid_t start_forked(const std::vector<std::string> &command, const ProcessOptions &options, const Confinement *confinement, int in, int out,
                    int err) {
     std::vector<char *> argv;
@@ -232,6 +232,7 @@ pid_t start_forked(const std::vector<std::string> &command, const ProcessOptions
         std::signal(SIGHUP, SIG_DFL);
     }
     if (!confiner || confiner->apply()) {
+        limit_this_process(options.memory_bytes, options.processor_seconds);  // last: what is above takes memory as the parent did
         execvp(argv[0], argv.data());
     }
     const std::string message = fmt::format("{} cannot be started: {}\n", command[0], std::strerror(errno));
@@ -260,11 +261,10 @@ ProcessResult run(const std::vector<std::string> &command, const ProcessOptions 
     check_signals();
     Pipe out, err;
     const Input in(options.input);
-    const bool forked = !children_lead_groups || confinement;
+    const bool forked = !children_lead_groups || confinement || options.memory_bytes > 0 || options.processor_seconds > 0;
     const pid_t pid = forked ? start_forked(command, options, confinement, in.fd(), out.ends[1], err.ends[1])
                              : start(command, options, in.fd(), out.ends[1], err.ends[1]);
     const Running known(children_lead_groups ? -pid : pid);
-    limit_process(pid, options.memory_bytes, options.processor_seconds);
     out.close_end(1);
     err.close_end(1);
 

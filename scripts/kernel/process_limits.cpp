@@ -21,33 +21,33 @@ constexpr rlim_t kStackBytes = rlim_t(16) << 20, kMoreStack = rlim_t(48) << 20; 
 constexpr double kAddresses = 256;
 
 // Beyond the limit by `grace` there is no signal that says which limit it was.
-void lower(pid_t pid, __rlimit_resource resource, rlim_t value, rlim_t grace = 0) {
+void lower(__rlimit_resource resource, rlim_t value, rlim_t grace = 0) {
     rlimit r = {};
-    if (prlimit(pid, resource, nullptr, &r) == 0) {
+    if (getrlimit(resource, &r) == 0) {
         r.rlim_max = std::min(r.rlim_max, value + grace);
         r.rlim_cur = std::min({r.rlim_cur, r.rlim_max, value});
-        prlimit(pid, resource, &r, nullptr);
+        setrlimit(resource, &r);
     }
 }
 
 }  // namespace
 
-void limit_process(pid_t pid, int64_t memory_bytes, double processor_seconds) {
+void limit_this_process(int64_t memory_bytes, double processor_seconds) {
 #ifndef __SANITIZE_ADDRESS__  // whose shadow is terabytes of it
     if (memory_bytes > 0) {
-        lower(pid, RLIMIT_DATA, rlim_t(memory_bytes));
-        lower(pid, RLIMIT_AS, rlim_t(std::min(double(memory_bytes) * kAddresses, 1e18)));
+        lower(RLIMIT_DATA, rlim_t(memory_bytes));
+        lower(RLIMIT_AS, rlim_t(std::min(double(memory_bytes) * kAddresses, 1e18)));
     }
 #endif
     if (memory_bytes > 0) {
-        lower(pid, RLIMIT_STACK, kStackBytes, kMoreStack);
-        lower(pid, RLIMIT_FSIZE, kFileBytes);  // of what is read whole by who started it
+        lower(RLIMIT_STACK, kStackBytes, kMoreStack);
+        lower(RLIMIT_FSIZE, kFileBytes);  // of what is read whole by who started it
     }
     if (processor_seconds > 0) {
-        lower(pid, RLIMIT_CPU, rlim_t(std::ceil(processor_seconds)), 1);
+        lower(RLIMIT_CPU, rlim_t(std::ceil(processor_seconds)), 1);
     }
     if (memory_bytes > 0 || processor_seconds > 0) {
-        lower(pid, RLIMIT_CORE, 0);
+        lower(RLIMIT_CORE, 0);
     }
 }
 

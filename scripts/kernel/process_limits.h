@@ -2,20 +2,18 @@
 #define HALYARD_COMMAND_PROCESS_LIMITS_H
 
 /** \file
- * What a child process may take of the machine, set from outside: it cannot raise it.
+ * What a child process may take of the machine; it cannot raise it.
  */
 
 #include <cstdint>
-
-#include <sys/types.h>
 
 #include "kernel/process.h"
 
 namespace halyard {
 
-/** Bounds the memory (0: no bound) and the processor time (0: none) of a process that was just started, and of all
- * that it starts. It leaves no core file. */
-void limit_process(pid_t pid, int64_t memory_bytes, double processor_seconds);
+/** Bounds the memory (0: no bound) and the processor time (0: none) of this process and of all that it starts from here on: for
+ * a child before it becomes the program. It leaves no core file. */
+void limit_this_process(int64_t memory_bytes, double processor_seconds);
 
 /** How much memory a generator may take: HALYARD_COMPILER_MEMORY, as 8G or 512M, or 4 GiB; 0 for no bound. Throws
  * UsageError. */

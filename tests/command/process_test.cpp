@@ -62,6 +62,7 @@ TEST_CASE("Memory and processor time of a process are bounded, and of what it st
     CHECK(run_process({"sh", "-c", keep}).out == "200000000\n");
     const ProcessResult greedy = run_process({"sh", "-c", keep}, options);
     CHECK(contains(greedy.err, "memory exhausted"));
+    CHECK(run_process({"sh", "-c", "ulimit -d"}, options).out == "65536\n");  // before the program's first step
     options.processor_seconds = 1;
     CHECK(run_process({"sh", "-c", "while :; do :; done"}, options).signal == SIGXCPU);
 }
