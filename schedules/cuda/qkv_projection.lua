@@ -1,5 +1,4 @@
--- The three projections on the tensor cores, a kernel each, which run together: blocks of k and v begin where those of q leave
--- multiprocessors without work. The tiles of x come from L2.
+-- The three projections on the tensor cores, one kernel: its blocks take the tiles of q, then those of k and of v. The tiles of x come from L2.
 
 local gemm = require "lib.gpu_gemm"
 local grid = require "lib.gpu_grid"
@@ -29,7 +28,7 @@ return schedule "qkv_projection" {
     if p.rows > 0 then return { {} } end
     local columns = { k.w_q_nk:dim(1):extent(), k.w_k_nk:dim(1):extent(), k.w_v_nk:dim(1):extent() }
     local size = { rows = k.x:dim(1):extent(), columns = columns, depth = k.x:dim(0):extent() }
-    return gemm.versions(size, target, { often = true, invariant = p.invariant })
+    return gemm.versions(size, target, { in_one_block = true, invariant = p.invariant })
   end,
 
   apply = function(k, p)

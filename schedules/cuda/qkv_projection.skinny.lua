@@ -1,4 +1,4 @@
--- The three projections of few rows on the tensor cores, a kernel each: blocks of few columns, so that each multiprocessor reads
+-- The three projections of few rows on the tensor cores, one kernel: blocks of few columns, so that each multiprocessor reads
 -- its part of the weights; fewer still where k and v have few.
 
 local gemm = require "lib.gpu_gemm"

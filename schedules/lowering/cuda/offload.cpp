@@ -19,6 +19,8 @@
 #include "lowering/cuda/print/print.h"
 #include "lowering/cuda/simt/strided_reads.h"
 #include "lowering/cuda/tensor_cores/dependent_launch.h"
+#include "lowering/cuda/tensor_cores/gathered_launches.h"
+#include "lowering/cuda/tensor_cores/joined_kernels.h"
 #include "lowering/cuda/tiles/block_kernel.h"
 #include "lowering/cuda/tiles/kernel_shape.h"
 #include "lowering/cuda/tiles/passes.h"
@@ -131,12 +133,11 @@ public:
         used_.clear();
         instructions_of_all_.clear();
         const Stmt last = leave_kernels_unread(s, options_.outputs);
-        begin(last, options_.schedule);
-        Stmt host = told(IRMutator::mutate(last), options_.text);
+        Stmt host = told(IRMutator::mutate(begin(last, options_.schedule)), options_.text);
         for (auto v = options_.versions.rbegin(); v != options_.versions.rend(); v++) {
             const Stmt version = leave_kernels_unread(v->lowered(), options_.outputs);
-            begin(version, v->schedule);
-            host = IfThenElse::make(of_arguments(v->condition), told(IRMutator::mutate(version), v->text), host);
+            const Stmt taken = told(IRMutator::mutate(begin(version, v->schedule)), v->text);
+            host = IfThenElse::make(of_arguments(v->condition), taken, host);
         }
         inside_ = false;
         const bool kernels = std::any_of(programs_.begin(), programs_.end(), [](const Program &p) { return !p.source.empty(); });
@@ -150,18 +151,30 @@ private:
         return text.empty() ? version : Block::make(version, tell_version(text));
     }
 
-    // Of a version of the pipeline.
-    void begin(const Stmt &s, const CudaSchedule &schedule) {
+    // Of a version of the pipeline, with its products next to each other where they may run together.
+    Stmt begin(const Stmt &version, const CudaSchedule &schedule) {
         // The emulator's compiler takes longer to begin than for the kernels of a version.
         if (programs_.empty() || !options_.emulated) {
             programs_.emplace_back();
         }
         schedule_ = schedule;
         const Lets *const lets = strides_.lets;
+        const Stmt s = gather_launches(version, [&](const For *kernel) { return !products_of(kernel->body).empty(); });
         strides_ = strides_of_generator(s);
         strides_.lets = lets;
         together_ = find_dependent_launches(s);
         strided_reads_ = find_strided_reads(s);
+        return s;
+    }
+
+    std::vector<TensorCores> products_of(const Stmt &kernel) const {
+        std::vector<TensorCores> products;
+        for (const auto &p : schedule_.products) {
+            if (has_product(kernel, p)) {
+                products.push_back(p);
+            }
+        }
+        return products;
     }
 
     Stmt visit(const For *op) override {
@@ -172,21 +185,10 @@ private:
             return IRMutator::visit(op);
         }
         const std::string func = func_of(op->name);
-        const Stmt whole = with_vectors_of_host(op, func);
-        Kernel kernel = extract_kernel(whole.as<For>(), padded_);
-        check_block(func, kernel);
-        for (auto &a : kernel.arguments) {
-            const auto it = strided_reads_.find(a.name);
-            a.strided_reads = a.is_buffer && it != strided_reads_.end() ? it->second : 1;
-        }
-        std::vector<TensorCores> products;
-        for (const auto &p : schedule_.products) {
-            if (has_product(kernel.body, p)) {
-                products.push_back(p);
-            }
-        }
+        Kernel kernel = extracted(op, func);
+        const std::vector<TensorCores> products = products_of(kernel.body);
         if (!products.empty()) {
-            return with_tensor_cores(kernel, products, func, together_[op]);
+            return by_capability(with_tensor_cores({kernel, products, func, together_[op]}));
         }
         kernel.name = name_for(func);
         if (const auto it = schedule_.resident.find(func); it != schedule_.resident.end()) {
@@ -208,6 +210,41 @@ private:
         forms.dense->kernel.name += "_dense";
         add(printed(forms.dense->kernel, func));
         return IfThenElse::make(forms.dense->usable, launch(forms.dense->kernel), call);
+    }
+
+    // Kernels next to each other that may run together: what products they have on the tensor cores is one kernel, where that can be.
+    Stmt visit(const Block *op) override {
+        std::vector<const For *> kernels;
+        Stmt rest = op;
+        for (const Block *b = op; b; b = rest.as<Block>()) {
+            kernels.push_back(b->first.as<For>());
+            rest = b->rest;
+        }
+        kernels.push_back(rest.as<For>());
+        const auto alone = [&](const For *k) {
+            return !k || k->for_type != ForType::GPUBlock || (k != kernels[0] && !together_[k].beside_last);
+        };
+        if (std::any_of(kernels.begin(), kernels.end(), alone)) {
+            return IRMutator::visit(op);
+        }
+        std::vector<KernelWithProducts> all;
+        for (const For *k : kernels) {
+            const std::string func = func_of(k->name);
+            const Kernel kernel = extracted(k, func);
+            all.push_back({kernel, products_of(kernel.body), func, together_[k]});
+        }
+        return std::all_of(all.begin(), all.end(), [](const auto &k) { return is_tile_program(k); }) ? joined(all) : IRMutator::visit(op);
+    }
+
+    Kernel extracted(const For *op, const std::string &func) const {
+        const Stmt whole = with_vectors_of_host(op, func);
+        Kernel kernel = extract_kernel(whole.as<For>(), padded_);
+        check_block(func, kernel);
+        for (auto &a : kernel.arguments) {
+            const auto it = strided_reads_.find(a.name);
+            a.strided_reads = a.is_buffer && it != strided_reads_.end() ? it->second : 1;
+        }
+        return kernel;
     }
 
     // An argument of a kernel is one number, so a vector that the host computes for a kernel is computed in it again.
@@ -268,22 +305,59 @@ private:
         return "";
     }
 
-    Stmt with_tensor_cores(Kernel &kernel, const std::vector<TensorCores> &products, const std::string &func,
-                           const DependentLaunch &together) {
-        kernel.name = name_for(func);
-        const PrintOptions print{schedule_.streamed, schedule_.note};
-        const auto &all = options_.architectures;
-        const bool hopper = std::any_of(all.begin(), all.end(), is_hopper), others = !std::all_of(all.begin(), all.end(), is_hopper);
+    struct KernelWithProducts {
+        Kernel kernel;
+        std::vector<TensorCores> products;
+        std::string func;
+        DependentLaunch together;
+    };
+
+    // How it is called on sm_90a, and on others.
+    struct Calls {
+        Stmt hopper, others;
+    };
+
+    static bool is_tile_program(const KernelWithProducts &k) {
+        return !k.products.empty() && !shape_of(k.kernel, k.products).is_block_program() && !has_fused_products(k.kernel, k.products);
+    }
+
+    bool for_hopper() const {
+        return std::any_of(options_.architectures.begin(), options_.architectures.end(), is_hopper);
+    }
+    bool for_others() const {
+        return !std::all_of(options_.architectures.begin(), options_.architectures.end(), is_hopper);
+    }
+    // What printed kernels are for: the macro that is defined there, "" for all.
+    std::string of_hopper() const {
+        return for_others() ? "HALYARD_HOPPER" : "";
+    }
+    std::string of_others() const {
+        return for_hopper() ? "HALYARD_AMPERE" : "";
+    }
+
+    Stmt by_capability(const Calls &c) const {
+        const Expr capability = Call::make(Int(32), "halyard_cuda_capability", {user_context()}, Call::Extern);
+        return !for_hopper() ? c.others : for_others() ? IfThenElse::make(capability == 90, c.hopper, c.others) : c.hopper;
+    }
+
+    PrintOptions print_options() const {
+        return {schedule_.streamed, schedule_.note};
+    }
+
+    Calls with_tensor_cores(KernelWithProducts k) {
+        const auto &[kernel, products, func, together] = k;
+        k.kernel.name = name_for(func);
+        const PrintOptions print = print_options();
+        const bool hopper = for_hopper(), others = for_others();
         programs_.back().tensor_cores = true;
-        Stmt call, mma;
-        const std::string of_hopper = others ? "HALYARD_HOPPER" : "", of_others = hopper ? "HALYARD_AMPERE" : "";
+        Calls calls;
         if (shape_of(kernel, products).is_block_program()) {  // other kernels are made of templates
-            const BlockProgram program = make_block_program(kernel, products, lets_, strides_, options_.observe);
+            const BlockProgram program = make_block_program(k.kernel, products, lets_, strides_, options_.observe);
             if (hopper) {
-                call = launch_tiles(make_block_kernel(program, kernel, strides_, print, true), of_hopper);
+                calls.hopper = launch_tiles(make_block_kernel(program, kernel, strides_, print, true), of_hopper());
             }
             if (others) {
-                mma = launch_tiles(make_block_kernel(program, kernel, strides_, print, false), of_others);
+                calls.others = launch_tiles(make_block_kernel(program, kernel, strides_, print, false), of_others());
             }
         } else if (has_fused_products(kernel, products)) {
             for (const auto &p : products) {
@@ -292,53 +366,107 @@ private:
                 }
             }
             if (is_skinny(read_fused(kernel, products, lets_, strides_))) {
-                return launch_tiles(make_mma_fused(kernel, products, lets_, strides_, print), "");
+                calls.hopper = calls.others = launch_tiles(make_mma_fused(kernel, products, lets_, strides_, print), "");
+                return calls;
             }
             if (hopper) {
-                call = launch_tiles(make_wgmma_fused(kernel, products, lets_, strides_, print), of_hopper);
+                calls.hopper = launch_tiles(make_wgmma_fused(kernel, products, lets_, strides_, print), of_hopper());
             }
             if (others) {
-                mma = launch_tiles(make_mma_fused(kernel, products, lets_, strides_, print), of_others);
+                calls.others = launch_tiles(make_mma_fused(kernel, products, lets_, strides_, print), of_others());
             }
         } else {
-            for (const auto &p : products) {
-                if (p.warps > 1) {
-                    p.fail("stands in no loop with a second product; take split_k_warps(1)");
-                }
-            }
-            const TileProgram program = read_tile_program(kernel, products, lets_, strides_);
-            const bool skinny = is_skinny(program);
-            if (hopper) {
-                call =
-                    launch_tiles(skinny ? make_skinny_kernel(program, print, true, together) : make_wgmma_kernel(program, print, together),
-                                 of_hopper, together.beside_last);
-            }
-            if (others) {
-                mma = launch_tiles(skinny ? make_skinny_kernel(program, print, false, together) : make_mma_kernel(program, print),
-                                   of_others, skinny && together.beside_last);
-            }
+            return calls_of(tile_program(k), together);
         }
-        const Expr capability = Call::make(Int(32), "halyard_cuda_capability", {user_context()}, Call::Extern);
-        return !hopper ? mma : others ? IfThenElse::make(capability == 90, call, mma) : call;
+        return calls;
     }
 
-    // `only`: with the macro of a header defined.
-    Stmt launch_tiles(const TileKernel &tiles, const std::string &only, bool beside = false) {
+    TileProgram tile_program(const KernelWithProducts &k) const {
+        for (const auto &p : k.products) {
+            if (p.warps > 1) {
+                p.fail("stands in no loop with a second product; take split_k_warps(1)");
+            }
+        }
+        return read_tile_program(k.kernel, k.products, lets_, strides_);
+    }
+
+    // `joined`: on sm_90a a kernel of several programs has the form of most calls.
+    Calls calls_of(const TileProgram &program, const DependentLaunch &together, bool joined = false) {
+        const PrintOptions print = print_options();
+        const bool skinny = is_skinny(program);
+        Calls calls;
+        if (for_hopper()) {
+            calls.hopper = launch_tiles(skinny ? make_skinny_kernel(program, print, true, together)
+                                               : make_wgmma_kernel(program, print, together, !joined),
+                                        of_hopper(), together.beside_last);
+        }
+        if (for_others()) {
+            calls.others = launch_tiles(skinny ? make_skinny_kernel(program, print, false, together) : make_mma_kernel(program, print),
+                                        of_others(), skinny && together.beside_last);
+        }
+        return calls;
+    }
+
+    Stmt joined(std::vector<KernelWithProducts> &all) {
+        std::vector<TileProgram> programs;
+        std::string funcs;
+        programs_.back().tensor_cores = true;
+        for (auto &k : all) {
+            k.kernel.name = name_for(k.func);
+            funcs += (funcs.empty() ? "" : "_") + k.func;
+            programs.push_back(tile_program(k));
+        }
+        const std::string name = name_for(funcs);
+        const PrintOptions print = print_options();
+        const auto skinny = std::count_if(programs.begin(), programs.end(), [](const TileProgram &p) { return is_skinny(p); });
+        const bool all_skinny = skinny == std::ptrdiff_t(programs.size());
+        std::optional<JoinedKernel> hopper, others;
+        if (for_hopper() && (all_skinny || skinny == 0)) {
+            hopper = all_skinny ? join_skinny_kernels(programs, print, name, true) : join_wgmma_kernels(programs, print, name);
+        }
+        if (for_others() && all_skinny) {
+            others = join_skinny_kernels(programs, print, name + "_mma", false);
+        }
+        std::vector<Stmt> hopper_calls, other_calls;
+        for (size_t i = 0; i < all.size(); i++) {
+            const Calls calls = calls_of(programs[i], all[i].together, hopper.has_value());
+            hopper_calls.push_back(calls.hopper);
+            other_calls.push_back(calls.others);
+        }
+        return by_capability({for_hopper() ? launch_joined(hopper, hopper_calls, of_hopper()) : Stmt(),
+                              for_others() ? launch_joined(others, other_calls, of_others()) : Stmt()});
+    }
+
+    // `each`: the calls of its parts.
+    Stmt launch_joined(const std::optional<JoinedKernel> &joined, const std::vector<Stmt> &each, const std::string &only) {
+        if (!joined) {
+            return Block::make(each);
+        }
+        add(joined->instructions, joined->text, only);
+        return IfThenElse::make(joined->usable, launch(joined->kernel), Block::make(each));
+    }
+
+    // Kernels, and the functions that they call. `only`: with the macro of a header defined.
+    void add(const std::map<std::string, std::string> &instructions, const std::string &kernels, const std::string &only) {
         const auto with_instructions = [&](std::set<std::string> &known) {
             std::string text;
-            for (const auto &i : tiles.instructions) {
+            for (const auto &i : instructions) {
                 text += known.insert(i.first).second ? "\n" + i.second : "";
             }
-            text += tiles.text;
+            text += kernels;
             return only.empty() ? text : "\n#ifdef " + only + "\n" + text + "\n#endif  // " + only + "\n";
         };
         programs_.back().source += with_instructions(programs_.back().instructions);
         all_ += with_instructions(instructions_of_all_);
+    }
+
+    Stmt launch_tiles(const TileKernel &tiles, const std::string &only, bool beside = false) {
+        add(tiles.instructions, tiles.text, only);
         Stmt other = launch(tiles.by_elements, beside);
         if (tiles.fetches.defined()) {
             other = IfThenElse::make(tiles.fetches, launch(tiles.fetching, beside), other);
         }
-        return IfThenElse::make(tiles.usable, launch(tiles.whole, beside), other);
+        return tiles.usable.defined() ? IfThenElse::make(tiles.usable, launch(tiles.whole, beside), other) : other;
     }
 
     static Expr user_context() {

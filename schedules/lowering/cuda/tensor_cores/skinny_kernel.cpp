@@ -6,6 +6,7 @@
 #include "lowering/accesses.h"
 #include "lowering/cuda/simt/linear.h"
 #include "lowering/cuda/print/print_expr.h"
+#include "lowering/cuda/tensor_cores/joined_kernels.h"
 #include "lowering/cuda/tensor_cores/tensor_argument.h"
 #include "lowering/cuda/tensor_cores/tile_kernel.h"
 #include "lowering/cuda/tensor_cores/tile_text.h"
@@ -22,6 +23,7 @@ namespace {
 constexpr int kDepthOfSlice = 32;  // bytes
 constexpr int kMaxLines = 4;       // of 128 bytes, in a step of a row
 constexpr int kSumsOfSkinnyThread = 128;
+constexpr int kMaxBlocks = 4;  // of a multiprocessor
 
 // Who fetches tiles: TMA, the threads by cp.async, or the threads element by element.
 enum class FetchedBy { kEngine, kCopies, kElements };
@@ -76,11 +78,7 @@ public:
 
     TileKernel make() {
         TileKernel result;
-        result.usable = const_true();
-        for (const auto &o : program_.operands()) {
-            const Expr known = form_ == FetchedBy::kEngine ? const_true() : begins_at_chunks(o);
-            result.usable = result.usable && is_tensor(o.buffer, o.type, o.rank()) && known;
-        }
+        result.usable = usable();
         result.whole = with_arguments(form_);
         result.by_elements = with_arguments(FetchedBy::kElements);
         result.by_elements.name += "_elements";
@@ -88,7 +86,39 @@ public:
         return result;
     }
 
+    /** This program, of which it is the first, and others: a block has a tile of one of them. */
+    std::optional<JoinedKernel> make_joined(const std::vector<SkinnyKernel *> &parts, const std::string &name) {
+        JoinedKernel result;
+        result.usable = const_true();
+        int blocks_of_multiprocessor = kMaxBlocks;
+        Expr down = 0, across = 0;
+        for (SkinnyKernel *p : parts) {
+            const Kernel k = p->with_arguments(form_);
+            if (!p->program_.parts.block_names[2].empty() || !add_arguments(result.kernel, k)) {
+                return std::nullopt;
+            }
+            result.usable = result.usable && p->usable();
+            down = max(down, k.blocks[0]);
+            across = across + k.blocks[1];
+            blocks_of_multiprocessor = std::min(blocks_of_multiprocessor, p->blocks());
+        }
+        result.kernel.name = name;
+        result.kernel.blocks = {simplify(down), across, 1};
+        result.kernel.blocks_per_multiprocessor = ", " + number(blocks_of_multiprocessor);
+        result.text = "\n" + text_of(result.kernel, parts);
+        return result;
+    }
+
 private:
+    Expr usable() const {
+        Expr all = const_true();
+        for (const auto &o : program_.operands()) {
+            const Expr known = form_ == FetchedBy::kEngine ? const_true() : begins_at_chunks(o);
+            all = all && is_tensor(o.buffer, o.type, o.rank()) && known;
+        }
+        return all;
+    }
+
     void take_loads() {
         std::set<std::string> others = program_.accumulators;  // and what the nests before have stored
         for (const auto &p : program_.after) {
@@ -203,7 +233,6 @@ private:
 
     // On a multiprocessor, as many as fit: what one reads at its beginning covers the end of another.
     int blocks() const {
-        constexpr int kMaxBlocks = 4;
         constexpr int kRegistersBesideSums = 40;
         const int registers = products() * sums_of_warp() + kRegistersBesideSums;
         return std::clamp(std::min(multiprocessor(90).blocks_of(shared_bytes(form_)), kRegisters / ((threads() + kWarp) * registers)), 1,
@@ -240,14 +269,49 @@ private:
     std::string text(const Kernel &k, FetchedBy form) {
         KernelPrinter out(k, print_);
         out_ = &out;
-        declare_array(type_text(tile().a.type), "a_tiles", 0, stages(form) * elements_a());
-        declare_array(type_text(tile().b.type), "b_tiles", offset_b(form), stages(form) * products() * elements_b());
-        declare_array(type_text(tile().sum), "slices", 0, products() * sums_of_slices());
+        declare_arrays(form);
         if (together_.starts_next) {
             out.line("start_next();");
         }
         out.line("const int warp = threadIdx.x / " + number(kWarp) + ";");
         declare_coordinates();
+        tile_of_block(form);
+        if (together_.beside_last) {
+            out.line("wait_for_last();");
+        }
+        return out.finish();
+    }
+
+    // The columns of tiles of all parts are numbered one after the other; parts may have different numbers of rows.
+    std::string text_of(const Kernel &k, const std::vector<SkinnyKernel *> &parts) {
+        KernelPrinter out(k, print_);
+        out.line("const int warp = threadIdx.x / " + number(kWarp) + ";");
+        std::string begin;
+        for (size_t i = 0; i < parts.size(); i++) {
+            SkinnyKernel &p = *parts[i];
+            p.out_ = &out;
+            const std::string end = "end_" + number(int(i) + 1), y = "int(blockIdx.y)";
+            const auto &blocks = p.program_.base.blocks;
+            out.line("const int " + end + " = " + (i > 0 ? begin + " + " : "") + p.e(blocks[0]) + ";");
+            out.open("if (" + (i > 0 ? y + " >= " + begin + " && " : "") + y + " < " + end + " && int(blockIdx.x) < " + p.e(blocks[1]) +
+                     ") {");
+            p.declare_arrays(form_);
+            p.declare_coordinates(i > 0 ? " - " + begin : "");
+            p.tile_of_block(form_);
+            out.close();
+            begin = end;
+        }
+        return out.finish();
+    }
+
+    void declare_arrays(FetchedBy form) {
+        declare_array(type_text(tile().a.type), "a_tiles", 0, stages(form) * elements_a());
+        declare_array(type_text(tile().b.type), "b_tiles", offset_b(form), stages(form) * products() * elements_b());
+        declare_array(type_text(tile().sum), "slices", 0, products() * sums_of_slices());
+    }
+
+    void tile_of_block(FetchedBy form) {
+        KernelPrinter &out = *out_;
         out.line("const int steps = " + e(program_.first().extent) + ";");
         if (form == FetchedBy::kEngine) {
             fetch_and_multiply();
@@ -276,20 +340,16 @@ private:
         if (form == FetchedBy::kEngine) {
             out.close();
         }
-        if (together_.beside_last) {
-            out.line("wait_for_last();");
-        }
-        return out.finish();
     }
 
     // Blocks that read the same columns are neighbours. The dimensions of the launch are those of blocks, so that no division stands
-    // before the first fetch.
-    void declare_coordinates() {
+    // before the first fetch. `before`: columns of tiles that are others', with a minus.
+    void declare_coordinates(const std::string &before = "") {
         const auto &names = program_.parts.block_names;
         const char *const of_launch[] = {"y", "x", "z"};
         for (size_t d = 0; d < names.size(); d++) {
             if (!names[d].empty()) {
-                out_->line("const int " + out_->name(names[d]) + " = int(blockIdx." + of_launch[d] + ");");
+                out_->line("const int " + out_->name(names[d]) + " = int(blockIdx." + of_launch[d] + ")" + (d == 0 ? before : "") + ";");
             }
         }
         declare_places();
@@ -546,6 +606,17 @@ bool is_skinny(const TileProgram &program) {
 
 TileKernel make_skinny_kernel(const TileProgram &program, const PrintOptions &print, bool hopper, const DependentLaunch &together) {
     return SkinnyKernel(program, print, hopper, together).make();
+}
+
+std::optional<JoinedKernel> join_skinny_kernels(const std::vector<TileProgram> &programs, const PrintOptions &print,
+                                                const std::string &name, bool hopper) {
+    std::vector<std::unique_ptr<SkinnyKernel>> all;
+    std::vector<SkinnyKernel *> parts;
+    for (const auto &p : programs) {
+        all.push_back(std::make_unique<SkinnyKernel>(p, print, hopper, DependentLaunch()));
+        parts.push_back(all.back().get());
+    }
+    return parts.front()->make_joined(parts, name);
 }
 
 }  // namespace halyard

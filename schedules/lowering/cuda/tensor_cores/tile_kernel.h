@@ -22,7 +22,7 @@ struct TileKernel {
     Kernel whole, fetching, by_elements;
     std::string text;                                 // of all
     std::map<std::string, std::string> instructions;  // functions that they call, by name
-    Halide::Expr usable;                              // when the first may be called, for the host
+    Halide::Expr usable;                              // when the first may be called, for the host; undefined: there is none
     Halide::Expr fetches;                             // and when the second; undefined: there is none
 };
 
@@ -33,8 +33,9 @@ struct DependentLaunch {
 };
 
 /** For sm_90a: a producer warp has TMA fetch the tiles, `stages` steps ahead; warpgroups of 64 rows each multiply
- * them by wgmma, and the result leaves by TMA. Blocks stay and take tile after tile. */
-TileKernel make_wgmma_kernel(const TileProgram &program, const PrintOptions &print, const DependentLaunch &together);
+ * them by wgmma, and the result leaves by TMA. Blocks stay and take tile after tile. Without `whole`, as a joined kernel has it, the
+ * first form is left out where there is a second. */
+TileKernel make_wgmma_kernel(const TileProgram &program, const PrintOptions &print, const DependentLaunch &together, bool whole = true);
 
 /** For sm_80 and all later ones: the threads fetch tiles by cp.async, and warps multiply parts of them by mma.sync. */
 TileKernel make_mma_kernel(const TileProgram &program, const PrintOptions &print);

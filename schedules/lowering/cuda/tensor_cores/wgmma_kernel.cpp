@@ -1,6 +1,9 @@
 #include "lowering/cuda/tensor_cores/tile_kernel.h"
 
+#include <functional>
+
 #include "lowering/cuda/print/print_expr.h"
+#include "lowering/cuda/tensor_cores/joined_kernels.h"
 #include "lowering/cuda/tensor_cores/warpgroups.h"
 #include "lowering/cuda/tensor_cores/wgmma.h"
 #include "lowering/cuda/tensor_cores/wgmma_operands.h"
@@ -18,7 +21,7 @@ public:
     WgmmaKernel(const TileProgram &program, const PrintOptions &print, const DependentLaunch &together)
         : WgmmaResults(program, print), together_(together) {}
 
-    TileKernel make() {
+    TileKernel make(bool whole) {
         const int bytes = layout_.shared_bytes(WgmmaForm::kWhole);
         if (bytes > kSharedBytesOfHopper) {
             program_.asked.fail("takes " + number(bytes) + " bytes of shared memory, and a block has " + number(kSharedBytesOfHopper) +
@@ -26,56 +29,129 @@ public:
         }
         TileKernel result;
         const Expr results = results_are_tensors();
-        result.usable = operands_are_tensors() && results;
-        result.whole = with_arguments(WgmmaForm::kWhole);
-        result.text = "\n" + text(result.whole, WgmmaForm::kWhole);
+        if (whole || is_const_one(results)) {
+            result.usable = operands_are_tensors() && results;
+            result.whole = with_arguments(WgmmaForm::kWhole);
+            result.text = "\n" + text(result.whole, WgmmaForm::kWhole, {this});
+        }
         if (!is_const_one(results)) {
             result.fetches = operands_are_tensors();
             result.fetching = with_arguments(WgmmaForm::kFetching);
             result.fetching.name += "_stored_by_elements";
-            result.text += "\n" + text(result.fetching, WgmmaForm::kFetching);
+            result.text += "\n" + text(result.fetching, WgmmaForm::kFetching, {this});
         }
         result.by_elements = with_arguments(WgmmaForm::kElements);
         result.by_elements.name += "_elements";
-        result.text += "\n" + text(result.by_elements, WgmmaForm::kElements);
-        for (const auto &t : program_.tiles) {
-            result.instructions[instruction(t).name()] = instruction(t).text();
+        result.text += "\n" + text(result.by_elements, WgmmaForm::kElements, {this});
+        add_instructions(result);
+        return result;
+    }
+
+    /** Whether tiles of the other can go through the same stages. Warpgroups that take turns, and tiles that are loaded early, have
+     * more to hand on from tile to tile than a stage. */
+    bool joins(const WgmmaKernel &other) const {
+        const auto facts = [](const WgmmaKernel &k) {
+            const TileOfProduct &t = k.tile();
+            const WgmmaForm form = WgmmaForm::kWhole;
+            return std::vector<int>{t.rows,
+                                    t.columns,
+                                    t.depth,
+                                    t.a.type.code(),
+                                    t.a.type.bits(),
+                                    t.b.type.code(),
+                                    t.b.type.bits(),
+                                    k.products(),
+                                    k.program_.asked.stages,
+                                    k.layout_.blocks(),
+                                    k.layout_.offset_results(form),
+                                    k.layout_.bytes_of_results(form),
+                                    k.layout_.shared_bytes(form)};
+        };
+        const auto plain = [](const WgmmaKernel &k) {
+            return !k.layout_.ping_pong() && k.layout_.cluster(WgmmaForm::kWhole) == 1 && k.tiles_.empty();
+        };
+        return plain(*this) && plain(other) && facts(*this) == facts(other);
+    }
+
+    /** This program and others, tiles of one after tiles of the other. */
+    std::optional<JoinedKernel> make_joined(const std::vector<WgmmaKernel *> &parts, const std::string &name) {
+        const WgmmaForm form = WgmmaForm::kWhole;
+        JoinedKernel result;
+        result.usable = const_true();
+        Expr all = 0;
+        for (WgmmaKernel *p : parts) {
+            if (!joins(*p) || !add_arguments(result.kernel, p->with_arguments(form))) {
+                return std::nullopt;
+            }
+            result.usable = result.usable && p->operands_are_tensors() && p->results_are_tensors();
+            all = all + p->tiles();
+            p->add_instructions(result);
         }
+        result.kernel.name = name;
+        result.kernel.blocks[0] = blocks_that_stay(all);
+        result.text = "\n" + text(result.kernel, form, parts);
         return result;
     }
 
 private:
+    template<typename Result>
+    void add_instructions(Result &result) const {
+        for (const auto &t : program_.tiles) {
+            result.instructions[instruction(t).name()] = instruction(t).text();
+        }
+    }
+
     static WgmmaInstruction instruction(const TileOfProduct &t) {
         return {t.a.type, t.b.type, t.columns, t.b.depth_dimension != 0, false};
     }
 
-    std::string text(const Kernel &k, WgmmaForm form) {
+    using Parts = std::vector<WgmmaKernel *>;
+
+    // Of all parts, of which this is the first.
+    std::string text(const Kernel &k, WgmmaForm form, const Parts &parts) {
         KernelPrinter out(k, print_);
-        WgmmaOperands operands(program_, layout_, out, [this](const Expr &x) { return e(x); });
-        out_ = &out;
-        operands_ = &operands;
+        std::vector<std::unique_ptr<WgmmaOperands>> operands;
+        for (WgmmaKernel *p : parts) {
+            operands.push_back(std::make_unique<WgmmaOperands>(p->program_, p->layout_, out, [p](const Expr &x) { return p->e(x); }));
+            p->out_ = &out;
+            p->operands_ = operands.back().get();
+        }
         declare_array(type_text(tile().a.type), "a_tiles", 0, layout_.stages(form) * tile().rows * tile().depth);
         declare_array(type_text(tile().b.type), "b_tiles", layout_.offset_b(form),
                       layout_.stages(form) * products() * layout_.elements_b());
-        if (together_.starts_next) {
+        if (parts.size() == 1 && together_.starts_next) {
             out.line("start_next();");
         }
         out.line("const int warpgroup = threadIdx.x / " + number(kWarpgroup) + ", thread = threadIdx.x % " + number(kWarpgroup) + ";");
         if (layout_.cluster(form) > 1) {
             out.line("const int rank = cluster_rank();");
         }
+        if (parts.size() > 1) {
+            declare_ends(parts);
+        }
         if (by_tma(form)) {
             declare_barriers(form);
             open_producer(out, layout_.warpgroups(), layout_.blocks() == 1 ? 40 : 0);
-            producer(form);
+            producer(form, parts);
             out.otherwise();
             take_registers(out, layout_.warpgroups(), layout_.blocks() == 1 ? 232 : 0);
-            consumers(form);
+            consumers(form, parts);
             out.close();
         } else {
-            consumers(form);
+            consumers(form, parts);
         }
         return out.finish();
+    }
+
+    static std::string end_of(size_t part) {
+        return "end_" + number(int(part) + 1);
+    }
+
+    // Tiles of all parts are numbered one after the other.
+    void declare_ends(const Parts &parts) {
+        for (size_t i = 0; i < parts.size(); i++) {
+            out_->line("const int " + end_of(i) + " = " + (i > 0 ? end_of(i - 1) + " + " : "") + parts[i]->e(parts[i]->tiles()) + ";");
+        }
     }
 
     void declare_barriers(WgmmaForm form) {
@@ -101,14 +177,35 @@ private:
         out_->line("__syncthreads();");
     }
 
-    // Opens the loop over the tiles that this block takes, or this warpgroup of those that take turns, with their coordinates.
-    void open_tiles(WgmmaForm form, bool in_turns) {
+    // A loop over the tiles that this block takes, or this warpgroup of those that take turns, with their coordinates; `body`: of a tile of
+    // a part.
+    void each_tile(WgmmaForm form, bool in_turns, const Parts &parts, const std::function<void(WgmmaKernel &)> &body) {
         const std::string blocks = layout_.cluster(form) > 1 ? " / " + number(layout_.cluster(form)) : "";
         const std::string first = in_turns ? " + warpgroup * gridDim.x" : "", next = in_turns ? "2 * " : "";
-        out_->open("for (int tile = blockIdx.x" + blocks + first + "; tile < " + tiles_of_grid() + "; tile += " + next + "gridDim.x" +
-                   blocks + ") {");
-        coordinates_of_tile("tile");
-        declare_steps();
+        const auto open_loop = [&](const std::string &name, const std::string &end) {
+            out_->open("for (int " + name + " = blockIdx.x" + blocks + first + "; " + name + " < " + end + "; " + name + " += " + next +
+                       "gridDim.x" + blocks + ") {");
+        };
+        if (parts.size() == 1) {
+            open_loop("tile", tiles_of_grid());
+            coordinates_of_tile("tile");
+            declare_steps();
+            body(*this);
+            out_->close();
+            return;
+        }
+        open_loop("in_all", end_of(parts.size() - 1));
+        for (size_t i = 0; i < parts.size(); i++) {
+            const std::string begin = i > 0 ? end_of(i - 1) : "";
+            out_->open("if (" + (i > 0 ? "in_all >= " + begin + " && " : "") + "in_all < " + end_of(i) + ") {");
+            out_->line("const int tile = in_all" + (i > 0 ? " - " + begin : "") + ";");
+            parts[i]->declare_tiles_of_grid();
+            parts[i]->coordinates_of_tile("tile");
+            parts[i]->declare_steps();
+            body(*parts[i]);
+            out_->close();
+        }
+        out_->close();
     }
 
     // Blocks of a cluster take the steps in turns.
@@ -128,58 +225,43 @@ private:
         out_->close();
     }
 
-    void producer(WgmmaForm form) {
+    void producer(WgmmaForm form, const Parts &parts) {
         out_->open("if (thread == 0) {");
         out_->line("int stage = 0, phase = 0;");
-        declare_tiles_of_grid();
-        open_tiles(form, false);
+        if (parts.size() == 1) {
+            declare_tiles_of_grid();
+        }
+        each_tile(form, false, parts, [&](WgmmaKernel &k) { k.fetch_steps(form); });
+        out_->close();
+    }
+
+    void fetch_steps(WgmmaForm form) {
         out_->open(steps_loop(form));
         out_->line("barrier_wait(&empty[stage], phase ^ 1);");
         operands_->fetch();
         next_stage();
         out_->close();
-        out_->close();
-        out_->close();
     }
 
-    void consumers(WgmmaForm form) {
+    void consumers(WgmmaForm form, const Parts &parts) {
         out_->line("const int lane = thread % 32, warp = thread / 32;");
         if (by_tma(form)) {
             out_->line("int stage = 0, phase = 0;");
         }
         const bool in_turns = layout_.ping_pong() && by_tma(form);
-        declare_tiles_of_grid();
+        if (parts.size() == 1) {
+            declare_tiles_of_grid();
+        }
         if (form == WgmmaForm::kWhole) {
             declare_tiles(layout_.rows_of_results());
         }
-        const std::string skip = "skip_steps<" + number(program_.asked.stages) + ">(stage, phase, " + e(program_.first().extent) + ");";
         if (in_turns) {
             out_->open("if (warpgroup == 1) {");
-            out_->line(skip);
+            out_->line(skip_steps());
             out_->line("ping_pong_ends<2>(warpgroup);");
             out_->close();
         }
-        open_tiles(form, in_turns);
-        begin_sums(form);
-        if (in_turns) {
-            out_->line("ping_pong_begins<2>(warpgroup);");
-        }
-        sum_up(form);
-        if (in_turns) {
-            out_->line("ping_pong_ends<2>(warpgroup);");
-            out_->line(skip);
-        }
-        wait_for_sums(form);
-        if (layout_.cluster(form) > 1) {
-            add_parts(form);
-            out_->open("if (rank == 0) {");
-        }
-        store_results(form);
-        reduce_rows({row_of_thread()}, tile().columns);
-        if (layout_.cluster(form) > 1) {
-            out_->close();
-        }
-        out_->close();
+        each_tile(form, in_turns, parts, [&](WgmmaKernel &k) { k.tile_of_consumers(form, in_turns); });
         if (in_turns) {
             out_->open("if ((" + tiles_of_grid() + " - int(blockIdx.x) + int(gridDim.x) - 1) / int(gridDim.x) % 2 == warpgroup) {");
             out_->line("ping_pong_begins<2>(warpgroup);  // the one that is left");
@@ -190,9 +272,35 @@ private:
             out_->line("tensor_store_wait();");
             out_->close();
         }
-        if (together_.beside_last) {
+        if (parts.size() == 1 && together_.beside_last) {
             // Not by the producer, of whose warp one thread works: the others would hold it up.
             out_->line("wait_for_last();");
+        }
+    }
+
+    std::string skip_steps() {
+        return "skip_steps<" + number(program_.asked.stages) + ">(stage, phase, " + e(program_.first().extent) + ");";
+    }
+
+    void tile_of_consumers(WgmmaForm form, bool in_turns) {
+        begin_sums(form);
+        if (in_turns) {
+            out_->line("ping_pong_begins<2>(warpgroup);");
+        }
+        sum_up(form);
+        if (in_turns) {
+            out_->line("ping_pong_ends<2>(warpgroup);");
+            out_->line(skip_steps());
+        }
+        wait_for_sums(form);
+        if (layout_.cluster(form) > 1) {
+            add_parts(form);
+            out_->open("if (rank == 0) {");
+        }
+        store_results(form);
+        reduce_rows({row_of_thread()}, tile().columns);
+        if (layout_.cluster(form) > 1) {
+            out_->close();
         }
     }
 
@@ -334,8 +442,19 @@ private:
 
 }  // namespace
 
-TileKernel make_wgmma_kernel(const TileProgram &program, const PrintOptions &print, const DependentLaunch &together) {
-    return WgmmaKernel(program, print, together).make();
+TileKernel make_wgmma_kernel(const TileProgram &program, const PrintOptions &print, const DependentLaunch &together, bool whole) {
+    return WgmmaKernel(program, print, together).make(whole);
+}
+
+std::optional<JoinedKernel> join_wgmma_kernels(const std::vector<TileProgram> &programs, const PrintOptions &print,
+                                               const std::string &name) {
+    std::vector<std::unique_ptr<WgmmaKernel>> all;
+    std::vector<WgmmaKernel *> parts;
+    for (const auto &p : programs) {
+        all.push_back(std::make_unique<WgmmaKernel>(p, print, DependentLaunch()));
+        parts.push_back(all.back().get());
+    }
+    return parts.front()->make_joined(parts, name);
 }
 
 }  // namespace halyard

@@ -128,11 +128,9 @@ Kernel WgmmaLaunch::with_arguments(WgmmaForm form) const {
     Kernel k;
     k.name = program_.base.name;
     k.threads = {(layout_.warpgroups(form) + (by_tma(form) ? 1 : 0)) * kWarpgroup, 1, 1};
-    const Expr multiprocessors = Call::make(Int(32), "halyard_cuda_multiprocessors",
-                                            {Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic)}, Call::Extern);
     // A cluster has one tile: how many of them a device runs at once depends on more than its multiprocessors.
     k.cluster = layout_.cluster(form);
-    k.blocks = {k.cluster > 1 ? tiles() * k.cluster : min(tiles(), multiprocessors * layout_.blocks()), 1, 1};
+    k.blocks = {k.cluster > 1 ? tiles() * k.cluster : blocks_that_stay(tiles()), 1, 1};
     k.shared_bytes = layout_.shared_bytes(form);
     k.blocks_per_multiprocessor = ", " + number(layout_.blocks());
     add_scalars(k, used_by(form));
@@ -163,6 +161,12 @@ Kernel WgmmaLaunch::with_arguments(WgmmaForm form) const {
         }
     }
     return k;
+}
+
+Expr WgmmaLaunch::blocks_that_stay(const Expr &tiles) const {
+    const Expr multiprocessors = Call::make(Int(32), "halyard_cuda_multiprocessors",
+                                            {Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic)}, Call::Extern);
+    return min(tiles, multiprocessors * layout_.blocks());
 }
 
 bool WgmmaLaunch::moved_by_tma(const std::string &buffer, WgmmaForm form) const {

@@ -33,6 +33,8 @@ protected:
     Halide::Expr results_are_tensors() const;
     /** The kernel without its body. */
     Kernel with_arguments(WgmmaForm form) const;
+    /** How many take so many tiles: as many as a device runs at once. */
+    Halide::Expr blocks_that_stay(const Halide::Expr &tiles) const;
 
     WgmmaLayout layout_;
     std::vector<Pair> after_;                                    // with the alignment of what they load
