@@ -1,7 +1,7 @@
 -- Convolution on the tensor cores, weights as torch.nn.Conv2d stores them in channels_last: a block keeps the sums of a box of
 -- pixels in registers. For each element of the kernel and 64 channels the box, moved by that element, is fetched like a
--- tile of a matrix, with zeros outside of the image; scale, bias, activation and residual are applied to the sums. There are
--- kernels for many images and few, and for many channels of y and few.
+-- tile of a matrix, with zeros outside of the image; scale, bias, activation and residual are applied to the sums. A call takes the
+-- box and the columns that are done first.
 
 local conv = require "lib.gpu_conv"
 local grid = require "lib.gpu_grid"

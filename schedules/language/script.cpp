@@ -339,19 +339,31 @@ void Script::check_where(lua_State *L, const Version &version) {
 }
 
 // The version on top of the stack.
-Script::Version Script::read_version(lua_State *L, bool last, const std::function<bool(lua_State *)> &condition) {
+Script::Version Script::read_version(lua_State *L, size_t number, bool last, const VersionFields &fields, bool &open) {
     if (!lua_istable(L, -1)) {
         raise_at_definition("a version is a table, as { when = k.x:dim(0):extent():at_most(4096), rows = 4 }", "");
     }
-    lua_getfield(L, -1, "when");
-    if (lua_isnil(L, -1) != last || (!last && !condition(L))) {
-        raise_at_definition("all versions but the last have a condition: `when = k.x:dim(0):extent():at_most(4096)`", "");
+    lua_getfield(L, -1, "cost");
+    const bool has_cost = !lua_isnil(L, -1);
+    if (has_cost && !fields.cost(L, number)) {
+        raise_at_definition("the cost of a version is a number, as k.x:dim(1):extent() * 3 + 200", "");
     }
+    lua_pop(L, 1);
+    lua_getfield(L, -1, "when");
+    const bool has_condition = !lua_isnil(L, -1);
+    if (open && (has_condition || !has_cost)) {
+        raise_at_definition("a version with a cost and no condition stands before one that no call takes",
+                            "behind it have versions with a cost and no condition, or none");
+    }
+    if ((last && has_condition) || (!last && !has_condition && !has_cost) || (has_condition && !fields.condition(L, number))) {
+        raise_at_definition("all versions but the last have a condition, `when = k.x:dim(0):extent():at_most(4096)`, or a cost", "");
+    }
+    open = has_cost && !has_condition;
     lua_pop(L, 1);
     Version version;
     for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
         const std::string name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?", value = value_text(L, -1);
-        if (name == "when") {
+        if (name == "when" || name == "cost") {
             continue;
         }
         const auto t = std::find_if(header_.params.begin(), header_.params.end(), [&](const Tunable &p) { return p.name == name; });
@@ -367,8 +379,7 @@ Script::Version Script::read_version(lua_State *L, bool last, const std::functio
     return version;
 }
 
-std::vector<Script::Version> Script::versions(const std::function<void(lua_State *)> &push_funcs,
-                                              const std::function<bool(lua_State *)> &condition) {
+std::vector<Script::Version> Script::versions(const std::function<void(lua_State *)> &push_funcs, const VersionFields &fields) {
     std::vector<Version> result;
     host_.restart_clock();
     host_.protect([&](lua_State *L) {
@@ -392,10 +403,11 @@ std::vector<Script::Version> Script::versions(const std::function<void(lua_State
                                 "specialize() makes code for some sizes");
         }
         const int list = lua_gettop(L);
+        bool open = false;  // those before are for all calls that come to them
         for (lua_Integer i = 1; i <= n; i++) {
             lua_settop(L, list);
             lua_rawgeti(L, list, i);
-            result.push_back(read_version(L, i == n, condition));
+            result.push_back(read_version(L, size_t(i - 1), i == n, fields, open));
         }
         lua_settop(L, 0);
     });

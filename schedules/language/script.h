@@ -64,10 +64,15 @@ public:
     /** What is set for a version of the schedule: parameters by name. */
     using Version = std::map<std::string, std::string>;
 
-    /** Calls `versions(k, p, target)`, which says what is set for calls of which sizes: of the first whose condition holds. All
-     * but the last have one; `condition` is called with it on top of the stack, and says whether it is one. A schedule that has
-     * no `versions` has one, of which nothing is set; one for the host has one, for its target. Throws ScriptError. */
-    std::vector<Version> versions(const std::function<void(lua_State *)> &push_funcs, const std::function<bool(lua_State *)> &condition);
+    /** What is called with a field of a version on top of the stack, and the version's number from 0; whether it is one. */
+    struct VersionFields {
+        std::function<bool(lua_State *, size_t version)> condition, cost;
+    };
+
+    /** Calls `versions(k, p, target)`, which says what is set for calls of which sizes: of the first whose condition holds, or which costs
+     * least among its neighbours with the same condition. All but the last have a condition or a cost. A schedule that has no `versions`
+     * has one, of which nothing is set; one for the host has one, for its target. Throws ScriptError. */
+    std::vector<Version> versions(const std::function<void(lua_State *)> &push_funcs, const VersionFields &fields);
 
     /** Calls `apply(k, p, target)`; `push_funcs` pushes k. Throws ScriptError. */
     void apply(const std::function<void(lua_State *)> &push_funcs, const Version &version = {});
@@ -80,7 +85,7 @@ private:
     void check_set_names();
     void check_requirements();
     void check_where(lua_State *L, const Version &version);
-    Version read_version(lua_State *L, bool last, const std::function<bool(lua_State *)> &condition);
+    Version read_version(lua_State *L, size_t number, bool last, const VersionFields &fields, bool &open);
     void push_params(lua_State *L, const Version &version);
     void push_field(lua_State *L, const char *name);
     [[noreturn]] void fail(const std::string &message, const std::string &hint = "");

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 
+#include "language/exact_numbers.h"
 #include "language/open_numbers.h"
 #include "lowering/guarded_loads.h"
 
@@ -78,6 +79,14 @@ std::vector<Function> functions_of(Pipeline pipeline) {
     return functions;
 }
 
+bool same(const Expr &a, const Expr &b) {
+    return a.defined() == b.defined() && (!a.defined() || equal(a, b));
+}
+
+Expr both(const Expr &a, const Expr &b) {
+    return a.defined() ? a && b : b;
+}
+
 Pipeline copy_of(const Pipeline &pipeline) {
     std::vector<Func> funcs;
     for (const Function &f : copies_of(functions_of(pipeline))) {
@@ -92,19 +101,26 @@ Pipeline copy_of(const Pipeline &pipeline) {
 std::vector<ScheduleVersion> read_versions(Script &script, PipelineView &view) {
     Binding binding(script.host(), view);
     binding.only_conditions = true;
-    std::vector<ScheduleVersion> versions;
-    const auto condition = [&](lua_State *L) {
+    std::map<size_t, Expr> conditions, costs;
+    const auto take = [](lua_State *L, bool is_condition, Expr &into) {
         const Handle *h = Binding::handle_at(L, -1);
-        if (!h || h->kind != Handle::kExpr || !h->expr.type().is_bool()) {
-            return false;
+        if (!is_condition && lua_isinteger(L, -1) && lua_tointeger(L, -1) == int32_t(lua_tointeger(L, -1))) {
+            into = make_const(Int(64), int64_t(lua_tointeger(L, -1)));
+        } else if (h && h->kind == Handle::kExpr && (is_condition ? h->expr.type().is_bool() : h->expr.type().is_int())) {
+            into = is_condition ? h->expr : cast<int64_t>(exact_of(h->expr));
         }
-        versions.push_back({h->expr, {}});
-        return true;
+        return into.defined();
     };
-    const auto set = script.versions([&](lua_State *L) { binding.push_funcs(L); }, condition);
-    versions.resize(set.size());
-    for (size_t i = 0; i < set.size(); i++) {
-        versions[i].set = set[i];
+    const auto set =
+        script.versions([&](lua_State *L) { binding.push_funcs(L); }, {[&](lua_State *L, size_t i) { return take(L, true, conditions[i]); },
+                                                                       [&](lua_State *L, size_t i) { return take(L, false, costs[i]); }});
+    std::vector<ScheduleVersion> versions(set.size());
+    Expr least;  // of the costs behind a version that are beside it
+    for (size_t i = set.size(); i-- > 0;) {
+        const Expr condition = conditions[i], cost = costs[i];
+        const bool beside = i + 1 < set.size() && least.defined() && cost.defined() && same(condition, conditions[i + 1]);
+        versions[i] = {beside ? both(condition, cost <= least) : condition, set[i]};
+        least = beside ? min(cost, least) : cost;
     }
     return versions;
 }

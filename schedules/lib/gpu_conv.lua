@@ -1,5 +1,6 @@
 -- Convolutions on a GPU, in register tiles of threads and on the tensor cores.
 
+local gemm = require "lib.gpu_gemm"
 local grid = require "lib.gpu_grid"
 
 local conv = {}
@@ -52,37 +53,59 @@ conv.window_params = {
   tile_w  = tune { 0, 1, 2, 4, 8, 16, default = 0 },
   tile_h  = tune { 0, 1, 2, 4, 8, 16, default = 0 },
   tile_n  = tune { 0, 1, 2, 3, 4, 6, 8, 12, 16, 32, 48, default = 0 },
-  columns = tune { 0, 64, 128, 256, default = 0 }, -- channels of y
-  stages  = tune { 2, 3, 4, 5, 6, default = 4 },   -- fetched ahead; a stage takes 128 (pixels + columns) bytes
+  columns = tune { 0, 64, 128, 192, 256, default = 0 }, -- channels of y
+  stages  = tune { 0, 2, 3, 4, 5, 6, 8, default = 0 },  -- fetched ahead; a stage takes 128 (pixels + columns) bytes
   raster  = tune { 1, 4, 8, 16, default = 4 },     -- boxes taken together
   repack  = tune { false, true, default = false }, -- copies of x and the weights, where their pixels begin anywhere
   gathered = tune { 0, 1, default = 0 },            -- 1: windows are gathered first, as of images of few channels
   cluster = tune { 1, 2, 4, 8, default = 1 },       -- blocks that share the steps of a box: few pixels, many channels
 }
 
--- The boxes that a call chooses from, for many images and for few, and the columns, for few channels and for many.
-local function boxes_of(p)
-  return p.tile_n > 0 and { { w = p.tile_w, h = p.tile_h, n = p.tile_n } } or { { w = 2, h = 2, n = 32 }, { w = 8, h = 8, n = 2 } }
+-- The boxes and columns that a call chooses from. By the costs of products each other one lowers those of 452 convolutions of public models
+-- by less than 0.003 in the mean (docs/notes/2026-11-population.md). The last is for calls that the copy engine cannot serve, too.
+local windows = {
+  { w = 8,  h = 8, n = 1, columns = 64 },
+  { w = 8,  h = 8, n = 2, columns = 64 },
+  { w = 16, h = 8, n = 1, columns = 64 },
+  { w = 16, h = 8, n = 1, columns = 128 },
+  { w = 16, h = 8, n = 1, columns = 192 },
+  { w = 4,  h = 4, n = 8, columns = 128 },
+  { w = 4,  h = 4, n = 8, columns = 256 },
+  { w = 8,  h = 8, n = 2, columns = 128 },
+}
+
+-- As many stages as shared memory has room for, up to 6; nil where what is given does not fit. With 4 a multiprocessor has two blocks of
+-- 128 pixels and 64 channels, of which one multiplies while the other's results leave: most of the time, where channels of x are few.
+local function stages_of(pixels, columns, given, target)
+  local most = pixels * columns == 128 * 64 and 4 or math.min(gemm.tile_of(pixels, columns).stages, 6)
+  local p = { rows = pixels, columns = columns, stages = given > 0 and given or most }
+  while p.stages > 2 and given == 0 and not gemm.tiles_fit(p, target, { products = 1 }) do p.stages = p.stages - 1 end
+  return gemm.tiles_fit(p, target, { products = 1 }) and p.stages or nil
 end
 
-local function columns_of(p)
-  return p.columns > 0 and { p.columns } or { 64, 128 }
-end
-
--- Whether a box is given whole or not at all, and shared memory has room for the stages and for the tile on its way out. For `where`.
-function conv.windows_fit(p, target)
-  local given = (p.tile_w > 0 and 1 or 0) + (p.tile_h > 0 and 1 or 0) + (p.tile_n > 0 and 1 or 0)
-  if given % 3 ~= 0 then return false end
-  for _, box in ipairs(boxes_of(p)) do
-    local pixels = box.w * box.h * box.n
-    for _, columns in ipairs(columns_of(p)) do
-      if pixels % 64 ~= 0 or pixels > 192 or pixels * columns > 128 * 256
-        or p.stages * 128 * (pixels + columns) + 2 * pixels * columns >= target.shared_bytes - 2048 then
-        return false
-      end
+-- Those with what `p` gives in place of their own, each once.
+local function windows_of(p, target)
+  local all, known = {}, {}
+  for _, t in ipairs(windows) do
+    local box = p.tile_n > 0 and { w = p.tile_w, h = p.tile_h, n = p.tile_n } or t
+    local v = { tile_w = box.w, tile_h = box.h, tile_n = box.n, columns = p.columns > 0 and p.columns or t.columns }
+    v.stages = stages_of(box.w * box.h * box.n, v.columns, p.stages, target)
+    local name = table.concat({ v.tile_w, v.tile_h, v.tile_n, v.columns }, " ")
+    if v.stages and not known[name] then
+      known[name] = true
+      table.insert(all, v)
     end
   end
-  return true
+  return all
+end
+
+-- Whether a box is given whole or not at all, and shared memory has room for the stages and for a part of the tile on its way out. For
+-- `where`.
+function conv.windows_fit(p, target)
+  local given = (p.tile_w > 0 and 1 or 0) + (p.tile_h > 0 and 1 or 0) + (p.tile_n > 0 and 1 or 0)
+  local pixels = p.tile_w * p.tile_h * p.tile_n
+  if given % 3 ~= 0 or pixels % 64 ~= 0 or pixels > 192 or pixels * p.columns > 128 * 256 then return false end
+  return #windows_of(p, target) > 0
 end
 
 -- The dimensions of x [c, g, w, h, n] and weight_ohwi [c, s, r, o, g] along which the copy engine goes: it wants steps of 16 bytes.
@@ -91,18 +114,24 @@ local steps = { x = { 1, 2, 3, 4 }, weight_ohwi = { 1, 2, 3, 4 } }
 -- As many channels as fill an eighth of what is fetched at a time, and less, are few.
 local few = 8
 
--- Versions for calls of so few pixels and channels that small boxes give each multiprocessor one at most. Where they are fewer yet,
--- several blocks share the steps of a box; adding up what each has takes as long as some steps. `invariant`: none do.
-local function small_boxes(k, target, invariant)
+-- Nanoseconds of a convolution, by those of a product with as many rows as a box has pixels.
+local function cost_of(v, k, target)
   local y, x, weight = k.y, k.x, k.weight_ohwi
-  local function tiles(d, size) return (y:dim(d):extent() + (size - 1)) // size end
-  local boxes = tiles(0, 64) * y:dim(1):extent() * tiles(2, 8) * tiles(3, 8) * y:dim(4):extent()
-  local depth = x:dim(0):extent() * grid.bytes_of[x:type()] -- bytes of a pixel
-  local fetches = (depth + 127) // 128 * weight:dim(1):extent() * weight:dim(2):extent()
+  local function tiles(d, size) return gemm.divided(y:dim(d):extent(), size) end
+  local blocks = tiles(0, v.columns) * y:dim(1):extent() * tiles(2, v.tile_w) * tiles(3, v.tile_h) * tiles(4, v.tile_n)
+  local steps = gemm.divided(x:dim(0):extent() * grid.bytes_of[x:type()], 128) * weight:dim(1):extent() * weight:dim(2):extent()
+  return gemm.nanoseconds(gemm.tile_of(v.tile_w * v.tile_h * v.tile_n, v.columns), blocks, steps, target), blocks, steps
+end
+
+-- Versions for calls of so few pixels and channels that small boxes leave most multiprocessors without one: several blocks share the steps
+-- of a box. Adding up what each has takes as long as some steps.
+local function small_boxes(k, target)
   local versions = {}
-  for _, cluster in ipairs(invariant and { 1 } or { 4, 2, 1 }) do
-    local fits = (boxes * cluster):at_most(target.multiprocessors):and_(fetches:at_least(8 * cluster))
-    table.insert(versions, { when = fits, cluster = cluster, tile_w = 8, tile_h = 8, tile_n = 1, columns = 64, stages = 6 })
+  for _, cluster in ipairs { 4, 2 } do
+    local v = { cluster = cluster, tile_w = 8, tile_h = 8, tile_n = 1, columns = 64, stages = 6 }
+    local _, boxes, steps = cost_of(v, k, target)
+    v.when = (boxes * cluster):at_most(target.multiprocessors):and_(steps:at_least(8 * cluster))
+    table.insert(versions, v)
   end
   return versions
 end
@@ -112,7 +141,7 @@ end
 -- multiplied for each element of the kernel, however few there are. `invariant`: an image's result is the same bits for any number of
 -- images.
 function conv.window_versions(k, p, target, invariant)
-  if p.repack or p.gathered == 1 then return { {} } end
+  if p.tile_n > 0 and p.columns > 0 and p.stages > 0 then return { {} } end
   local aligned
   for name, dims in pairs(steps) do
     for _, d in ipairs(dims) do
@@ -124,18 +153,31 @@ function conv.window_versions(k, p, target, invariant)
   local channels = k.x:dim(0):extent()
   local has_few = channels:at_least(1):and_(channels:at_most(few))
   local gathers = has_few:and_(aligned:not_():or_(k.weight_ohwi:dim(1):extent():above(1)))
-  local function in_boxes(version, w, h, n) -- one is enough
-    if p.tile_n == 0 then version.tile_w, version.tile_h, version.tile_n = w, h, n end
-    return version
+  local few_columns = k.y:dim(0):extent():at_most(64)
+  local versions = {}
+  -- Of one box, with so many columns; with 64, for few channels of y.
+  local function in_box(when, version, box, choices)
+    for _, columns in ipairs(choices) do
+      local v = { tile_w = box[1], tile_h = box[2], tile_n = box[3], columns = columns, stages = 4, when = when }
+      if p.tile_n > 0 then v.tile_w, v.tile_h, v.tile_n = p.tile_w, p.tile_h, p.tile_n end
+      if p.columns > 0 then v.columns = p.columns end
+      if columns == 64 and p.columns == 0 then v.when = when:and_(few_columns) end
+      for name, value in pairs(version) do v[name] = value end
+      if p.stages > 0 then v.stages = p.stages end
+      if columns == 128 or p.columns == 0 then table.insert(versions, v) end
+    end
   end
-  local versions = {
-    in_boxes({ when = gathers, gathered = 1, stages = 2 }, 16, 8, 1),
-    in_boxes({ when = aligned:not_():and_(channels:at_least(1)), repack = true }, 8, 8, 2),
-  }
-  if p.cluster == 1 and p.tile_n == 0 and p.columns == 0 then
-    for _, v in ipairs(small_boxes(k, target, invariant)) do table.insert(versions, v) end
+  if p.gathered == 0 and not p.repack then
+    in_box(gathers, { gathered = 1, stages = 2 }, { 16, 8, 1 }, { 64, 128 })
+    in_box(aligned:not_():and_(channels:at_least(1)), { repack = true }, { 8, 8, 2 }, { 128 })
+    if p.cluster == 1 and p.tile_n == 0 and p.columns == 0 and not invariant then
+      for _, v in ipairs(small_boxes(k, target)) do table.insert(versions, v) end
+    end
   end
-  table.insert(versions, {})
+  for _, v in ipairs(windows_of(p, target)) do
+    v.cost = cost_of(v, k, target)
+    table.insert(versions, v)
+  end
   return versions
 end
 
@@ -197,35 +239,16 @@ end
 --
 -- y        a Func over [o, g, w, h, n]     acc    the Func that sums over "tap_x" (channels), "tap_y" and "tap_z", or over "depth"
 -- o        window_params; without a cluster, each block has all steps of its box
---
--- Where the box or the columns are 0, there are several kernels, of which a call takes one: for up to 64 channels of y and for more,
--- for 25 images or more and for fewer. A box of many images and few pixels hardly sticks out of an image, while boxes of 8 x 8 over
--- 28 x 28 pixels compute a fourth in vain.
 function conv.tensor_windows(y, acc, o)
-  local boxes, columns = boxes_of(o), columns_of(o)
-  local many_images, few_channels = y:dim(4):extent():at_least(25), y:dim(0):extent():at_most(64)
-  local function tiles(stage, box, across)
-    stage:split("o", across, "guard", "tile_o", "o_in_tile")
-    for _, d in ipairs { "w", "h", "n" } do stage:split(d, box[d], "guard", "box_" .. d, d .. "_in_box") end
-    stage:reorder("o_in_tile", "w_in_box", "h_in_box", "n_in_box", "tile_o", "box_w", "box_h", "box_n", "g")
-    stage:gpu_blocks { "tile_o", grid.fuse(stage, { "box_w", "box_h", "box_n", "g" }) }
-    stage:never_partition_all()
-  end
-  -- One condition inside the other: of both at once Halide 21 does not see in the second branch that one holds.
-  local function of_channels(stage, box)
-    if columns[2] then
-      tiles(stage:specialize(few_channels), box, columns[1])
-    end
-    tiles(stage, box, columns[#columns])
-  end
-  if boxes[2] then of_channels(y:specialize(many_images), boxes[1]) end
-  of_channels(y, boxes[#boxes])
+  local box = { w = o.tile_w, h = o.tile_h, n = o.tile_n }
+  y:split("o", o.columns, "guard", "tile_o", "o_in_tile")
+  for d, size in pairs(box) do y:split(d, size, "guard", "box_" .. d, d .. "_in_box") end
+  y:reorder("o_in_tile", "w_in_box", "h_in_box", "n_in_box", "tile_o", "box_w", "box_h", "box_n", "g")
+  y:gpu_blocks { "tile_o", grid.fuse(y, { "box_w", "box_h", "box_n", "g" }) }
+  y:never_partition_all()
 
-  acc:compute_at(y, "tile_o"):store_in "register":bound_extent("g", 1)
-  acc:bound_extent("o", columns[2] and few_channels:select(columns[1], columns[2]) or columns[1])
-  for _, d in ipairs { "w", "h", "n" } do
-    acc:bound_extent(d, boxes[2] and many_images:select(boxes[1][d], boxes[2][d]) or boxes[1][d])
-  end
+  acc:compute_at(y, "tile_o"):store_in "register":bound_extent("g", 1):bound_extent("o", o.columns)
+  for d, size in pairs(box) do acc:bound_extent(d, size) end
   acc:never_partition_all()
   local step = acc:update(0)
   local fetched = acc:type() == "i32" and 128 or 64 -- 128 bytes of operands

@@ -67,6 +67,23 @@ gemm.tiles_of_few_bits = {
 }
 
 local function divided(n, by) return (n + (by - 1)) // by end
+gemm.divided = divided -- rounded up
+
+-- The tile of one product whose costs are those of so many rows and columns, or next to them; the other way round costs the same.
+function gemm.tile_of(rows, columns)
+  local best, distance
+  for _, t in ipairs(tiles) do
+    local apart = math.abs(math.min(t.rows, t.columns) - math.min(rows, columns)) +
+      math.abs(math.max(t.rows, t.columns) - math.max(rows, columns))
+    if not t.cluster and (not best or apart < distance) then best, distance = t, apart end
+  end
+  return best
+end
+
+-- Nanoseconds of so many blocks, each with so many steps of 128 bytes, in tiles `t`.
+function gemm.nanoseconds(t, blocks, steps, target)
+  return divided(blocks, target.multiprocessors) * (steps * t.step + t.fill) + (t.start or 0)
+end
 
 -- Blocks that share a tile.
 local function cluster_of(t) return t.cluster or 1 end
@@ -92,22 +109,9 @@ local function cost_of(t, size, target, more)
     across = across and across + tiles_across or tiles_across
   end
   local cluster = cluster_of(t)
-  local rounds = divided(divided(size.rows, t.rows) * across * cluster, target.multiprocessors)
-  local ns = rounds * (divided(size.depth, depth * cluster) * t.step + t.fill) + (t.start or 0)
+  local ns = gemm.nanoseconds(t, divided(size.rows, t.rows) * across * cluster, divided(size.depth, depth * cluster), target)
   if t.warps or t.rows <= gemm.skinny or cluster > 1 then return ns end
   return ns + size.rows:at_most(gemm.skinny):select(1000000000, 0)
-end
-
--- Has a call take the version that costs least: sets `when` of each. `condition`: for which calls they are, if not for all.
-local function cheapest(versions, costs, condition)
-  for i, v in ipairs(versions) do
-    v.when = condition
-    for j = i + 1, #versions do
-      local sooner = costs[i]:at_most(costs[j])
-      v.when = v.when and v.when:and_(sooner) or sooner
-    end
-  end
-  return versions
 end
 
 -- Whether tiles add up a row's products in one order: no block has a part of the depth, and no warp, or each of two groups has every second
@@ -119,17 +123,17 @@ end
 
 -- The versions of one way to read the matrices. `suits`: of which tiles.
 local function tile_versions(size, target, more, suits, condition)
-  local versions, costs = {}, {}
+  local versions = {}
   for _, t in ipairs(more.tiles or more.products == 2 and tiles_of_two or tiles) do
     if suits(t) then
       local products = more.products or 1
       table.insert(versions, {
         rows = t.rows, columns = t.columns // products, stages = stages_of(t, target, products), warps = t.warps, cluster = t.cluster,
+        when = condition, cost = cost_of(t, size, target, more),
       })
-      table.insert(costs, cost_of(t, size, target, more))
     end
   end
-  return cheapest(versions, costs, condition)
+  return versions
 end
 
 -- The versions of a product: a call takes the tiles that are done first. All multiprocessors have a block at a time, so a product takes as
@@ -206,19 +210,19 @@ function gemm.chain_versions(k, target, more)
   local hidden = k.w_up_nk:dim(1):extent()
   local size = { rows = k.x:dim(1):extent(), columns = hidden, depth = k.x:dim(0):extent() }
   local size_back = { rows = size.rows, columns = k.w_down_nk:dim(1):extent(), depth = hidden }
-  local versions, costs = {}, {}
+  local versions = {}
   for _, c in ipairs(chains) do
     local t, back = c[1], c[2]
     if not more.invariant or sums_alike(t) and sums_alike(back) then
       table.insert(versions, {
         rows = t.rows, columns = t.columns // 2, stages = stages_of(t, target, 2),
         back_rows = back.rows, back = back.columns, back_stages = stages_of(back, target, 1),
+        cost = cost_of(t, size, target, { products = 2, operand_bytes = more.operand_bytes }) +
+          cost_of(back, size_back, target, { operand_bytes = more.operand_bytes }),
       })
-      table.insert(costs, cost_of(t, size, target, { products = 2, operand_bytes = more.operand_bytes }) +
-        cost_of(back, size_back, target, { operand_bytes = more.operand_bytes }))
     end
   end
-  return cheapest(versions, costs)
+  return versions
 end
 
 -- Copies a matrix whose rows begin anywhere, so that they begin where the copy engine can take them. A product that reads it so, element by

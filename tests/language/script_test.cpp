@@ -210,25 +210,29 @@ TEST_CASE("versions of a schedule", "[script]") {
             return 0;
         });
     };
-    const auto condition = [](lua_State *L) {
-        conditions.emplace_back(lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "?");
+    const auto field = [](lua_State *L, size_t version) {
+        conditions.emplace_back(lua_type(L, -1) == LUA_TSTRING ? std::to_string(version) + lua_tostring(L, -1) : "?");
         return conditions.back() != "?";
     };
+    const halyard::Script::VersionFields fields = {field, field};
     const auto versions = [&](const std::string &text) {
         const TempDir dir;
         conditions.clear();
         halyard::Script script(dir.write("script.lua", script_with(text)), {});
-        return script.versions(nothing, condition);
+        return script.versions(nothing, fields);
     };
     using Version = halyard::Script::Version;
     CHECK(versions(R"({ { when = "short", rows = 4 }, { when = "long" }, { rows = 16 } })") ==
           std::vector<Version>{{{"rows", "4"}}, {}, {{"rows", "16"}}});
-    CHECK(conditions == std::vector<std::string>{"short", "long"});
+    CHECK(conditions == std::vector<std::string>{"0short", "1long"});
+    CHECK(versions(R"({ { when = "short", cost = "a" }, { when = "short", cost = "b", rows = 16 }, { cost = "c" }, { cost = "d" } })") ==
+          std::vector<Version>{{}, {{"rows", "16"}}, {}, {}});
+    CHECK(conditions == std::vector<std::string>{"0a", "0short", "1b", "1short", "2c", "3d"});
     CHECK(versions("{ {} }") == std::vector<Version>(1));
     {
         const TempDir dir;
         halyard::Script plain(dir.write("script.lua", "return schedule \"op\" { apply = function(k) end }"), {});
-        CHECK(plain.versions(nothing, condition) == std::vector<Version>(1));
+        CHECK(plain.versions(nothing, fields) == std::vector<Version>(1));
         halyard::Script script(dir.write("versions.lua", script_with("{ {} }")), {});
         applied.clear();
         script.apply(nothing, {{"rows", "16"}});
@@ -250,6 +254,10 @@ TEST_CASE("versions of a schedule", "[script]") {
     CHECK_THAT(wrong("{ { rows = 4 }, {} }"), Contains("all versions but the last have a condition"));
     CHECK_THAT(wrong("{ { when = true }, {} }"), Contains("all versions but the last have a condition"));
     CHECK_THAT(wrong("{ { when = 'short' } }"), Contains("all versions but the last have a condition"));
+    CHECK_THAT(wrong("{ { cost = true }, { cost = 'a' } }"), Contains("the cost of a version is a number"));
+    CHECK_THAT(wrong("{ { cost = 'a' }, {} }"), Contains("stands before one that no call takes"));
+    CHECK_THAT(wrong("{ { cost = 'a' }, { when = 'short', cost = 'b' }, { cost = 'c' } }"),
+               Contains("stands before one that no call takes"));
     CHECK_THAT(wrong("{ { lines = 4 } }"), Contains("a version sets \"lines\", which is not one of the params"));
     CHECK_THAT(wrong("{ { parts = 2 } }"), Contains("a version sets \"parts\", which is not one of the params"));
     CHECK_THAT(wrong("{ { rows = 5 } }"), Contains("a version sets rows=5, which is not among its choices"));
@@ -261,7 +269,7 @@ TEST_CASE("versions of a schedule", "[script]") {
         std::string text = script_with(versions);
         text.replace(text.find("cuda"), 4, "cpu");
         halyard::Script script(dir.write("script.lua", text), {});
-        return script.versions(nothing, condition);
+        return script.versions(nothing, fields);
     };
     CHECK(on_host("{ { rows = 16 } }") == std::vector<Version>{{{"rows", "16"}}});
     CHECK_THROWS_WITH(on_host("{ { when = 'short' }, {} }"), Contains("several versions are for CUDA"));

@@ -133,11 +133,13 @@ public:
         used_.clear();
         instructions_of_all_.clear();
         const Stmt last = leave_kernels_unread(s, options_.outputs);
+        is_last_ = true;
         Stmt host = told(IRMutator::mutate(begin(last, options_.schedule)), options_.text);
+        is_last_ = false;
         for (auto v = options_.versions.rbegin(); v != options_.versions.rend(); v++) {
             const Stmt version = leave_kernels_unread(v->lowered(), options_.outputs);
             const Stmt taken = told(IRMutator::mutate(begin(version, v->schedule)), v->text);
-            host = IfThenElse::make(of_arguments(v->condition), taken, host);
+            host = IfThenElse::make(of_arguments(v->condition) && by_capability(fits_hopper_, fits_others_), taken, host);
         }
         inside_ = false;
         const bool kernels = std::any_of(programs_.begin(), programs_.end(), [](const Program &p) { return !p.source.empty(); });
@@ -153,6 +155,7 @@ private:
 
     // Of a version of the pipeline, with its products next to each other where they may run together.
     Stmt begin(const Stmt &version, const CudaSchedule &schedule) {
+        fits_hopper_ = fits_others_ = const_true();
         // The emulator's compiler takes longer to begin than for the kernels of a version.
         if (programs_.empty() || !options_.emulated) {
             programs_.emplace_back();
@@ -327,17 +330,25 @@ private:
     bool for_others() const {
         return !std::all_of(options_.architectures.begin(), options_.architectures.end(), is_hopper);
     }
-    // What printed kernels are for: the macro that is defined there, "" for all.
-    std::string of_hopper() const {
-        return for_others() ? "HALYARD_HOPPER" : "";
-    }
-    std::string of_others() const {
-        return for_hopper() ? "HALYARD_AMPERE" : "";
+    // What printed kernels are for.
+    enum class Devices { kHopper, kOthers, kAll };
+
+    // The macro that is defined there, "" for all.
+    std::string macro(Devices devices) const {
+        if (devices == Devices::kAll || !for_hopper() || !for_others()) {
+            return "";
+        }
+        return devices == Devices::kHopper ? "HALYARD_HOPPER" : "HALYARD_AMPERE";
     }
 
+    static Expr is_device_of_hopper() {
+        return Call::make(Int(32), "halyard_cuda_capability", {user_context()}, Call::Extern) == 90;
+    }
     Stmt by_capability(const Calls &c) const {
-        const Expr capability = Call::make(Int(32), "halyard_cuda_capability", {user_context()}, Call::Extern);
-        return !for_hopper() ? c.others : for_others() ? IfThenElse::make(capability == 90, c.hopper, c.others) : c.hopper;
+        return !for_hopper() ? c.others : for_others() ? IfThenElse::make(is_device_of_hopper(), c.hopper, c.others) : c.hopper;
+    }
+    Expr by_capability(const Expr &hopper, const Expr &others) const {
+        return !for_hopper() ? others : for_others() && !equal(hopper, others) ? select(is_device_of_hopper(), hopper, others) : hopper;
     }
 
     PrintOptions print_options() const {
@@ -354,10 +365,10 @@ private:
         if (shape_of(kernel, products).is_block_program()) {  // other kernels are made of templates
             const BlockProgram program = make_block_program(k.kernel, products, lets_, strides_, options_.observe);
             if (hopper) {
-                calls.hopper = launch_tiles(make_block_kernel(program, kernel, strides_, print, true), of_hopper());
+                calls.hopper = launch_tiles(make_block_kernel(program, kernel, strides_, print, true), Devices::kHopper);
             }
             if (others) {
-                calls.others = launch_tiles(make_block_kernel(program, kernel, strides_, print, false), of_others());
+                calls.others = launch_tiles(make_block_kernel(program, kernel, strides_, print, false), Devices::kOthers);
             }
         } else if (has_fused_products(kernel, products)) {
             for (const auto &p : products) {
@@ -366,14 +377,14 @@ private:
                 }
             }
             if (is_skinny(read_fused(kernel, products, lets_, strides_))) {
-                calls.hopper = calls.others = launch_tiles(make_mma_fused(kernel, products, lets_, strides_, print), "");
+                calls.hopper = calls.others = launch_tiles(make_mma_fused(kernel, products, lets_, strides_, print), Devices::kAll);
                 return calls;
             }
             if (hopper) {
-                calls.hopper = launch_tiles(make_wgmma_fused(kernel, products, lets_, strides_, print), of_hopper());
+                calls.hopper = launch_tiles(make_wgmma_fused(kernel, products, lets_, strides_, print), Devices::kHopper);
             }
             if (others) {
-                calls.others = launch_tiles(make_mma_fused(kernel, products, lets_, strides_, print), of_others());
+                calls.others = launch_tiles(make_mma_fused(kernel, products, lets_, strides_, print), Devices::kOthers);
             }
         } else {
             return calls_of(tile_program(k), together);
@@ -398,11 +409,11 @@ private:
         if (for_hopper()) {
             calls.hopper = launch_tiles(skinny ? make_skinny_kernel(program, print, true, together)
                                                : make_wgmma_kernel(program, print, together, !joined),
-                                        of_hopper(), together.beside_last);
+                                        Devices::kHopper, together.beside_last);
         }
         if (for_others()) {
             calls.others = launch_tiles(skinny ? make_skinny_kernel(program, print, false, together) : make_mma_kernel(program, print),
-                                        of_others(), skinny && together.beside_last);
+                                        Devices::kOthers, skinny && together.beside_last);
         }
         return calls;
     }
@@ -433,16 +444,16 @@ private:
             hopper_calls.push_back(calls.hopper);
             other_calls.push_back(calls.others);
         }
-        return by_capability({for_hopper() ? launch_joined(hopper, hopper_calls, of_hopper()) : Stmt(),
-                              for_others() ? launch_joined(others, other_calls, of_others()) : Stmt()});
+        return by_capability({for_hopper() ? launch_joined(hopper, hopper_calls, Devices::kHopper) : Stmt(),
+                              for_others() ? launch_joined(others, other_calls, Devices::kOthers) : Stmt()});
     }
 
     // `each`: the calls of its parts.
-    Stmt launch_joined(const std::optional<JoinedKernel> &joined, const std::vector<Stmt> &each, const std::string &only) {
+    Stmt launch_joined(const std::optional<JoinedKernel> &joined, const std::vector<Stmt> &each, Devices devices) {
         if (!joined) {
             return Block::make(each);
         }
-        add(joined->instructions, joined->text, only);
+        add(joined->instructions, joined->text, macro(devices));
         return IfThenElse::make(joined->usable, launch(joined->kernel), Block::make(each));
     }
 
@@ -460,13 +471,39 @@ private:
         all_ += with_instructions(instructions_of_all_);
     }
 
-    Stmt launch_tiles(const TileKernel &tiles, const std::string &only, bool beside = false) {
-        add(tiles.instructions, tiles.text, only);
-        Stmt other = launch(tiles.by_elements, beside);
-        if (tiles.fetches.defined()) {
-            other = IfThenElse::make(tiles.fetches, launch(tiles.fetching, beside), other);
+    Stmt launch_tiles(const TileKernel &tiles, Devices devices, bool beside = false) {
+        // Which tensors are none is asked before a version is chosen: the last one alone has kernels that go by elements.
+        const Expr tensors = tiles.fetches.defined() ? tiles.fetches : tiles.usable;
+        const bool by_elements = is_last_ || !is_of_arguments(tensors);
+        add(tiles.instructions, tiles.text + (by_elements ? tiles.text_by_elements : ""), macro(devices));
+        for (Expr *fits : {devices != Devices::kOthers ? &fits_hopper_ : nullptr, devices != Devices::kHopper ? &fits_others_ : nullptr}) {
+            if (fits && !by_elements) {
+                *fits = *fits && tensors;
+            }
         }
-        return tiles.usable.defined() ? IfThenElse::make(tiles.usable, launch(tiles.whole, beside), other) : other;
+        Stmt call = by_elements ? launch(tiles.by_elements, beside) : Stmt();
+        const auto if_not = [&](const Expr &condition, const Kernel &kernel) {
+            const Stmt first = launch(kernel, beside);
+            call = call.defined() ? IfThenElse::make(condition, first, call) : first;
+        };
+        if (tiles.fetches.defined()) {
+            if_not(tiles.fetches, tiles.fetching);
+        }
+        if (tiles.usable.defined()) {
+            if_not(tiles.usable, tiles.whole);
+        }
+        return call;
+    }
+
+    // Whether it follows from the buffers of the caller alone, so that it is known before anything is computed.
+    bool is_of_arguments(const Expr &e) const {
+        FreeVariables free;
+        e.accept(&free);
+        return std::all_of(free.types.begin(), free.types.end(), [&](const auto &v) {
+            const std::string end = ".buffer";
+            const bool buffer = v.second.is_handle() && ends_with(v.first, end);
+            return buffer && !strides_.allocated.count(v.first.substr(0, v.first.size() - end.size()));
+        });
     }
 
     static Expr user_context() {
@@ -652,6 +689,8 @@ private:
     CudaOptions options_;
     CudaSchedule schedule_;  // of the version at hand
     bool inside_ = false;
+    bool is_last_ = false;            // the version that is for all calls
+    Expr fits_hopper_, fits_others_;  // what a version's kernels want of the caller's tensors
     std::vector<Program> programs_;
     std::string all_;  // kernels, for who reads them
     std::set<std::string> used_, instructions_of_all_;

@@ -129,6 +129,20 @@ __device__ __forceinline__ int divide_by(int a, uint32_t multiplier, int shift) 
     return int((high + uint32_t(a)) >> shift);
 }
 
+/** A number that many are divided by, with what the host makes of it if it is above 0. */
+struct divisor {
+    int value;
+    uint32_t multiplier;
+    int shift;
+};
+__device__ __forceinline__ int div_floor(int a, const divisor &b) {
+    const int sign = a >> 31;  // the floor of what is below 0 is that of its complement, complemented
+    return b.value > 0 ? divide_by(a ^ sign, b.multiplier, b.shift) ^ sign : div_floor(a, b.value);
+}
+__device__ __forceinline__ int mod_floor(int a, const divisor &b) {
+    return b.value > 0 ? a - div_floor(a, b) * b.value : mod_floor(a, b.value);
+}
+
 /** Those of a vector all together, too. */
 template<class To, class From>
 __device__ __forceinline__ To all_bits_as(From from) {

@@ -77,9 +77,7 @@ private:
             return Expr();
         }
         positive = positive && b > 0;
-        const Expr by = max(b, 1), shift = select(by == 1, 0, 32 - cast<int>(count_leading_zeros(cast<uint32_t>(by - 1))));
-        const Expr above = (cast<uint64_t>(1) << cast<uint64_t>(shift)) - cast<uint64_t>(by);
-        const Expr multiplier = cast<uint32_t>(above * (cast<uint64_t>(1) << cast<uint64_t>(32)) / cast<uint64_t>(by) + cast<uint64_t>(1));
+        const auto [multiplier, shift] = multiplier_and_shift(max(b, 1));
         return Call::make(Int(32), kDivideBy, {mutate(a), argument(multiplier), argument(shift)}, Call::PureExtern);
     }
 
@@ -161,6 +159,12 @@ public:
 };
 
 }  // namespace
+
+std::pair<Expr, Expr> multiplier_and_shift(const Expr &by) {
+    const Expr shift = select(by == 1, 0, 32 - cast<int>(count_leading_zeros(cast<uint32_t>(by - 1))));
+    const Expr above = (cast<uint64_t>(1) << cast<uint64_t>(shift)) - cast<uint64_t>(by);
+    return {cast<uint32_t>(above * (cast<uint64_t>(1) << cast<uint64_t>(32)) / cast<uint64_t>(by) + cast<uint64_t>(1)), shift};
+}
 
 void divide_by_sizes(Kernel &kernel, Expr *positive) {
     DivideBySizes divide(kernel.arguments, positive != nullptr);

@@ -11,6 +11,8 @@
  *   kernel(multiplier, shift): .. divide_by(block, multiplier, shift) ..           -- 4 instructions for some 30
  */
 
+#include <utility>
+
 #include "lowering/cuda/extract/kernel.h"
 
 namespace halyard {
@@ -21,6 +23,9 @@ constexpr const char *kDivideBy = "halyard_divide_by";
 /** Makes arguments of divisions of sizes, and of conditions over them. With `positive`, also multiplies where divisors have to be
  * above 0, for which it is the condition, in the host's variables. */
 void divide_by_sizes(Kernel &kernel, Halide::Expr *positive);
+
+/** What divide_by takes for a number above 0, for the host to compute: {multiplier, shift}. */
+std::pair<Halide::Expr, Halide::Expr> multiplier_and_shift(const Halide::Expr &by);
 
 }  // namespace halyard
 

@@ -42,7 +42,8 @@ public:
         result.whole = with_arguments();
         result.by_elements = result.whole;
         result.by_elements.name += "_elements";
-        result.text = "\n" + text(result.whole, false) + "\n" + text(result.by_elements, true);
+        result.text = "\n" + text(result.whole, false);
+        result.text_by_elements = "\n" + text(result.by_elements, true);
         return result;
     }
 

@@ -23,7 +23,8 @@ public:
         result.whole = with_arguments();
         result.by_elements = result.whole;
         result.by_elements.name += "_elements";
-        result.text = "\n" + text(result.whole, false) + "\n" + text(result.by_elements, true);
+        result.text = "\n" + text(result.whole, false);
+        result.text_by_elements = "\n" + text(result.by_elements, true);
         return result;
     }
 
@@ -32,6 +33,7 @@ private:
         KernelPrinter out(k, print_);
         MmaOperands operands(program_, layout_, by_elements, out, [this](const Expr &x) { return e(x); });
         out_ = &out;
+        declare_divisors(k);
         operands_ = &operands;
         declare_array(type_text(tile().a.type), "a_tiles", 0, layout_.stages() * layout_.elements_a());
         declare_array(type_text(tile().b.type), "b_tiles", layout_.stages() * layout_.elements_a() * tile().a.type.bytes(),

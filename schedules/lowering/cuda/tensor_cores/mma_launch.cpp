@@ -83,7 +83,7 @@ Expr MmaLaunch::aligned(const Operand &o) const {
     return all;
 }
 
-Kernel MmaLaunch::with_arguments() const {
+Kernel MmaLaunch::with_arguments() {
     Kernel k;
     k.name = program_.base.name + "_mma";
     k.threads = {layout_.threads(), 1, 1};

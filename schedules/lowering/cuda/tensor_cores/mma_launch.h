@@ -29,7 +29,7 @@ protected:
         return layout_.sums();
     }
     /** The kernel without its body. */
-    Kernel with_arguments() const;
+    Kernel with_arguments();
     /** Of shared memory, where warps give each other their parts of a reduction. */
     int bytes_of_reduction() const;
 

@@ -82,7 +82,8 @@ public:
         result.whole = with_arguments(form_);
         result.by_elements = with_arguments(FetchedBy::kElements);
         result.by_elements.name += "_elements";
-        result.text = "\n" + text(result.whole, form_) + "\n" + text(result.by_elements, FetchedBy::kElements);
+        result.text = "\n" + text(result.whole, form_);
+        result.text_by_elements = "\n" + text(result.by_elements, FetchedBy::kElements);
         return result;
     }
 
@@ -192,7 +193,7 @@ private:
 
     // ---- Arguments and the launch ----
 
-    Kernel with_arguments(FetchedBy form) const {
+    Kernel with_arguments(FetchedBy form) {
         Kernel k;
         k.name = program_.base.name + (form_ == FetchedBy::kEngine ? "" : "_mma");
         k.threads = {threads() + (form == FetchedBy::kEngine ? kWarp : 0), 1, 1};
@@ -269,6 +270,7 @@ private:
     std::string text(const Kernel &k, FetchedBy form) {
         KernelPrinter out(k, print_);
         out_ = &out;
+        declare_divisors(k);
         declare_arrays(form);
         if (together_.starts_next) {
             out.line("start_next();");
@@ -290,6 +292,7 @@ private:
         for (size_t i = 0; i < parts.size(); i++) {
             SkinnyKernel &p = *parts[i];
             p.out_ = &out;
+            p.declare_divisors(k);
             const std::string end = "end_" + number(int(i) + 1), y = "int(blockIdx.y)";
             const auto &blocks = p.program_.base.blocks;
             out.line("const int " + end + " = " + (i > 0 ? begin + " + " : "") + p.e(blocks[0]) + ";");

@@ -20,7 +20,7 @@ namespace halyard {
 
 struct TileKernel {
     Kernel whole, fetching, by_elements;
-    std::string text;                                 // of all
+    std::string text, text_by_elements;               // of the first two, and of the last
     std::map<std::string, std::string> instructions;  // functions that they call, by name
     Halide::Expr usable;                              // when the first may be called, for the host; undefined: there is none
     Halide::Expr fetches;                             // and when the second; undefined: there is none

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "lowering/accesses.h"
 #include "lowering/cuda/print/print_expr.h"
+#include "lowering/cuda/simt/hoisted_uniforms.h"
 #include "lowering/cuda/tensor_cores/tensor_argument.h"
 
 namespace halyard {
@@ -61,12 +63,85 @@ public:
         : places(places), blocks(blocks), inside(std::move(inside)) {}
 };
 
+const char *const kMultiplierOfDivisor = ".multiplier", *const kShiftOfDivisor = ".shift";
+
+// What is divided by, other than by constants, that has no variable but those of the launch.
+class FindDivisors : public IRGraphVisitor {
+    using IRGraphVisitor::visit;
+
+    template<typename Op>
+    void look(const Op *op) {
+        IRGraphVisitor::visit(op);
+        FreeVariables free;
+        op->b.accept(&free);
+        const bool of_launch =
+            std::none_of(free.types.begin(), free.types.end(), [&](const auto &v) { return local.count(v.first) > 0; }) &&
+            accesses_of(op->b).loaded.empty();
+        const bool known = std::any_of(found.begin(), found.end(), [&](const Expr &e) { return equal(e, op->b); });
+        if (op->type == Int(32) && !is_const(op->b) && of_launch && !known) {
+            found.push_back(op->b);
+        }
+    }
+    void visit(const Div *op) override {
+        look(op);
+    }
+    void visit(const Mod *op) override {
+        look(op);
+    }
+    // Its variable is none of the launch.
+    void visit(const Let *op) override {
+        local.insert(op->name);
+        IRGraphVisitor::visit(op);
+    }
+
+    std::set<std::string> local;
+
+public:
+    explicit FindDivisors(std::set<std::string> local) : local(std::move(local)) {}
+    std::vector<Expr> found;
+};
+
+class PutDivisors : public IRMutator {
+    using IRMutator::visit;
+
+    template<typename Op>
+    Expr put(const Op *op) {
+        if (op->type == Int(32) && !is_const(op->b)) {
+            for (const auto &d : divisors) {
+                if (declared.count(d.name) && equal(d.value, op->b)) {
+                    return Op::make(mutate(op->a), Variable::make(Int(32), d.name));
+                }
+            }
+        }
+        return IRMutator::visit(op);
+    }
+    Expr visit(const Div *op) override {
+        return put(op);
+    }
+    Expr visit(const Mod *op) override {
+        return put(op);
+    }
+
+    const std::vector<DivisorOfLaunch> &divisors;
+    const std::set<std::string> &declared;
+
+public:
+    PutDivisors(const std::vector<DivisorOfLaunch> &divisors, const std::set<std::string> &declared)
+        : divisors(divisors), declared(declared) {}
+};
+
 }  // namespace
 
 template<typename T>
 T TileText::with_places(const T &x) {
     return PutPlaces(places_).mutate(x);
 }
+template<typename T>
+T TileText::with_divisors(const T &x) const {
+    return PutDivisors(divisors_, declared_).mutate(x);
+}
+template Expr TileText::with_divisors(const Expr &x) const;
+template Stmt TileText::with_divisors(const Stmt &x) const;
 template Expr TileText::with_places(const Expr &x);
 template Stmt TileText::with_places(const Stmt &x);
 
@@ -103,15 +178,53 @@ std::set<std::string> TileText::in_tile() const {
     return names;
 }
 
-void TileText::add_scalars(Kernel &k, const std::vector<Expr> &used) const {
-    std::set<std::string> local = in_tile();
-    local.insert(program_.parts.block_names.begin(), program_.parts.block_names.end());
+void TileText::add_scalars(Kernel &k, const std::vector<Expr> &used) {
+    const std::set<std::string> local = not_of_launch();
     const std::vector<Operand> all = program_.operands();
     std::vector<const Operand *> operands;
     for (const auto &o : all) {
         operands.push_back(&o);
     }
     halyard::add_scalars(k, used, local, operands);
+    FindDivisors find(local);
+    for (const Expr &x : used) {
+        x.accept(&find);
+    }
+    std::map<std::string, Expr> on_host;
+    for (const auto &a : k.arguments) {
+        if (a.value.defined()) {
+            on_host[a.name] = a.value;
+        }
+    }
+    for (const Expr &value : find.found) {
+        auto known = std::find_if(divisors_.begin(), divisors_.end(), [&](const DivisorOfLaunch &d) { return equal(d.value, value); });
+        if (known == divisors_.end()) {
+            divisors_.push_back({value, unique_name("by_size")});
+            known = divisors_.end() - 1;
+        }
+        const auto [multiplier, shift] = multiplier_and_shift(max(substitute(on_host, value), 1));
+        k.arguments.push_back({known->name + kMultiplierOfDivisor, false, false, multiplier.type(), Expr(), multiplier});
+        k.arguments.push_back({known->name + kShiftOfDivisor, false, false, shift.type(), Expr(), shift});
+    }
+}
+
+void TileText::declare_divisors(const Kernel &k) {
+    declared_.clear();
+    for (const auto &d : divisors_) {
+        const std::string argument = d.name + kMultiplierOfDivisor;
+        if (std::any_of(k.arguments.begin(), k.arguments.end(), [&](const LaunchArgument &a) { return a.name == argument; })) {
+            out_->line("const divisor " + out_->name(d.name) + " = {" + out_->expr(d.value) + ", " + out_->name(argument) + ", " +
+                       out_->name(d.name + kShiftOfDivisor) + "};");
+            declared_.insert(d.name);
+        }
+    }
+}
+
+// Variables that a launch does not have once for all its blocks.
+std::set<std::string> TileText::not_of_launch() const {
+    std::set<std::string> names = in_tile();
+    names.insert(program_.parts.block_names.begin(), program_.parts.block_names.end());
+    return names;
 }
 
 void TileText::declare_array(const std::string &type, const std::string &name, int offset, int elements) {
@@ -160,7 +273,7 @@ void TileText::declare_places() {
         find.mutate(p.index);
     }
     for (const auto &p : places_) {
-        out_->line("const int " + out_->name(p.name) + " = " + out_->expr(p.value) + ";");
+        out_->line("const int " + out_->name(p.name) + " = " + out_->expr(with_divisors(p.value)) + ";");
     }
 }
 

@@ -22,6 +22,12 @@ struct PlaceInGrid {
     std::string name;
 };
 
+/** What of a launch coordinates are divided by: the host makes a multiplication of it (divisor in device/numbers.h). */
+struct DivisorOfLaunch {
+    Halide::Expr value;
+    std::string name;
+};
+
 class TileText {
 public:
     TileText(const TileProgram &program, const PrintOptions &print) : program_(program), print_(print) {}
@@ -54,24 +60,26 @@ protected:
     std::vector<Halide::Expr> used() const;
     /** Variables that are not the same for a whole tile. */
     std::set<std::string> in_tile() const;
-    /** The free variables of expressions become arguments. */
-    void add_scalars(Kernel &k, const std::vector<Halide::Expr> &used) const;
+    /** The free variables of expressions become arguments, and what the host makes of their divisors. */
+    void add_scalars(Kernel &k, const std::vector<Halide::Expr> &used);
 
     // ---- Text ----
 
     std::string e(const Halide::Expr &x) {
-        return out_->expr(with_places(x));
+        return out_->expr(with_divisors(with_places(x)));
     }
     // What stands in several places once: a GELU has the sum of its element 25 times, and 64 elements of a thread took
     // NVRTC minutes.
     void print(const Halide::Internal::Stmt &s) {
-        out_->print(Halide::Internal::common_subexpression_elimination(with_places(s)));
+        out_->print(Halide::Internal::common_subexpression_elimination(with_divisors(with_places(s))));
     }
     std::string parenthesised(const Halide::Expr &x) {
         return "(" + e(x) + ")";
     }
     /** An array in shared memory, with the place of its first element. */
     void declare_array(const std::string &type, const std::string &name, int offset_in_bytes, int elements);
+    /** At the beginning: those that the kernel has arguments for. */
+    void declare_divisors(const Kernel &k);
     void declare_tiles_of_grid();
     /** How many there are, by what that declares. */
     std::string tiles_of_grid();
@@ -112,7 +120,13 @@ private:
     template<typename T>
     T with_places(const T &x);
 
+    template<typename T>
+    T with_divisors(const T &x) const;
+    std::set<std::string> not_of_launch() const;
+
     std::vector<PlaceInGrid> places_;  // of the tile, one by those before it
+    std::vector<DivisorOfLaunch> divisors_;
+    std::set<std::string> declared_;  // divisors of the text that is printed
 };
 
 }  // namespace halyard

@@ -41,7 +41,8 @@ public:
         for (const auto &i : {first_instruction(), second_instruction()}) {
             result.instructions[i.name()] = i.text();
         }
-        result.text = "\n" + text(result.whole, true) + "\n" + text(result.by_elements, false);
+        result.text = "\n" + text(result.whole, true);
+        result.text_by_elements = "\n" + text(result.by_elements, false);
         return result;
     }
 

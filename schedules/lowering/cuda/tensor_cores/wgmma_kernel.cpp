@@ -42,7 +42,7 @@ public:
         }
         result.by_elements = with_arguments(WgmmaForm::kElements);
         result.by_elements.name += "_elements";
-        result.text += "\n" + text(result.by_elements, WgmmaForm::kElements, {this});
+        result.text_by_elements = "\n" + text(result.by_elements, WgmmaForm::kElements, {this});
         add_instructions(result);
         return result;
     }
@@ -115,6 +115,7 @@ private:
             operands.push_back(std::make_unique<WgmmaOperands>(p->program_, p->layout_, out, [p](const Expr &x) { return p->e(x); }));
             p->out_ = &out;
             p->operands_ = operands.back().get();
+            p->declare_divisors(k);
         }
         declare_array(type_text(tile().a.type), "a_tiles", 0, layout_.stages(form) * tile().rows * tile().depth);
         declare_array(type_text(tile().b.type), "b_tiles", layout_.offset_b(form),

@@ -124,7 +124,7 @@ Expr WgmmaLaunch::results_are_tensors() const {
     return e;
 }
 
-Kernel WgmmaLaunch::with_arguments(WgmmaForm form) const {
+Kernel WgmmaLaunch::with_arguments(WgmmaForm form) {
     Kernel k;
     k.name = program_.base.name;
     k.threads = {(layout_.warpgroups(form) + (by_tma(form) ? 1 : 0)) * kWarpgroup, 1, 1};
@@ -227,7 +227,7 @@ void WgmmaLaunch::find_early() {
         place_tile(t);
     }
     constexpr int kBesides = 40;  // registers of a thread for all else
-    const int registers = layout_.blocks() == 2 ? 85 : layout_.warpgroups() == 3 ? 160 : 232;
+    const int registers = layout_.blocks() >= 2 ? 85 : layout_.warpgroups() == 3 ? 160 : 232;
     const size_t most = size_t(std::max(registers - kBesides - products() * sums(), 0) / (sums() / 4));
     columns_ = find_columns(leaving, known);
     columns_.resize(std::min(columns_.size(), most));

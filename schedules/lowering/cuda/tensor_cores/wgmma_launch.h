@@ -32,7 +32,7 @@ protected:
     Halide::Expr operands_are_tensors() const;
     Halide::Expr results_are_tensors() const;
     /** The kernel without its body. */
-    Kernel with_arguments(WgmmaForm form) const;
+    Kernel with_arguments(WgmmaForm form);
     /** How many take so many tiles: as many as a device runs at once. */
     Halide::Expr blocks_that_stay(const Halide::Expr &tiles) const;
 

@@ -27,11 +27,11 @@ int WgmmaLayout::stages(WgmmaForm form) const {
 }
 
 int WgmmaLayout::blocks() const {
-    constexpr int kRegistersBesideSums = 48;  // of a thread
+    constexpr int kMostBlocks = 3, kRegistersBesideSums = 48;  // of a thread
     const int threads = (warpgroups() + 1) * kWarpgroup;
-    const bool fit = multiprocessor(90).blocks_of(shared_bytes(WgmmaForm::kWhole)) >= 2 &&
-                     2 * threads * (program_.products() * sums() + kRegistersBesideSums) <= Multiprocessor::kRegisters;
-    return fit ? 2 : 1;
+    const int of_memory = multiprocessor(90).blocks_of(shared_bytes(WgmmaForm::kWhole));
+    const int of_registers = Multiprocessor::kRegisters / (threads * (program_.products() * sums() + kRegistersBesideSums));
+    return std::clamp(std::min(of_memory, of_registers), 1, kMostBlocks);
 }
 
 int WgmmaLayout::sums() const {

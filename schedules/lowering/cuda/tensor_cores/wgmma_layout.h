@@ -35,7 +35,7 @@ public:
     int warpgroups(WgmmaForm form) const;
     int cluster(WgmmaForm form) const;
     int stages(WgmmaForm form) const;
-    /** On a multiprocessor: of small tiles two, so that one multiplies while results of the other leave. */
+    /** On a multiprocessor: of small tiles two or three, so that one multiplies while results of others leave. */
     int blocks() const;
     /** Of each product a thread has so many. */
     int sums() const;

@@ -43,7 +43,8 @@ private:
                 result.instructions[i.name()] = i.text();
             }
         }
-        result.text = "\n" + text(result.whole, whole) + "\n" + text(result.by_elements, Fetching::kElements);
+        result.text = "\n" + text(result.whole, whole);
+        result.text_by_elements = "\n" + text(result.by_elements, Fetching::kElements);
         return result;
     }
 
