@@ -21,6 +21,10 @@ class Kernel:
         self.group, self.form, self.sizes, self.arguments = group, form, sizes, arguments
         self.inputs = [a.base for a in arguments[:-1]]
         self.schedule = (schedule_cuda if target == "cuda" else schedule).of_graph(form)
+        self.scratch = Size.of(0)  # bytes of device memory that a call of it stores for itself
+        if target == "cuda" and not group.schedule:
+            values = {f"node{i}": n.output for i, n in enumerate(group.nodes)}
+            self.scratch = scratch_of([values[name].elements * bytes for name, bytes in schedule_cuda.stored(form)])
         self.key = hashlib.sha256((json.dumps(form, sort_keys=True) + self.schedule + group.schedule).encode()).hexdigest()[:16]
 
 
@@ -31,7 +35,13 @@ class CalledKernel:
         self.group, self.form, self.schedule, self.sizes = group, None, "", []
         self.arguments = [*group.call.arguments, group.call.result]
         self.inputs = [a.base for a in group.call.arguments if isinstance(a, View)]
+        self.scratch = scratch_of(group.call.scratch)
         self.key = hashlib.sha256(f"{group.call.op} {group.call.variant} {sorted(group.call.params.items())} {sorted(group.call.settings.items())}".encode()).hexdigest()[:16]
+
+
+def scratch_of(arrays):
+    """Bytes for arrays of these bytes, each at a multiple of 256."""
+    return sum((Size.of(a) + 256 for a in arrays), Size.of(256)) if arrays else Size.of(0)
 
 
 def is_literal(value):
