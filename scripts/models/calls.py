@@ -1,10 +1,10 @@
 """Calls of our ops: what a group becomes where one of them computes it."""
 
 class Scalar:
-    """A number of f32 among the arguments of a call."""
+    """A number of f32 or int32 among the arguments of a call."""
 
-    def __init__(self, number):
-        self.number = number
+    def __init__(self, number, type_="float32"):
+        self.number, self.type = number, type_
 
 
 class Call:

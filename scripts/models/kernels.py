@@ -5,6 +5,7 @@ import json
 import re
 
 import ml_dtypes
+import numpy as np
 import schedule
 import schedule_cuda
 import windows
@@ -68,7 +69,18 @@ def number_json(value, compared):
     return int(number) if isinstance(number, bool) else number
 
 
-def of_group(group, target):
+def is_own(value, group):
+    """Whether a number is one of many, as the scales of quantised arrays are: an argument then, so that their kernels are shared."""
+    if value.constant.size != 1:
+        return False
+    number, readers = value.constant.flatten()[0], [n for n in group.nodes if value in n.inputs]
+    if value.constant.dtype == np.float32:
+        return bool(np.isfinite(number)) and not windows.is_plain(float(number)) and all(n.is_map and n.attributes["fn"] in ("mul", "div") for n in readers)
+    return value.constant.dtype == np.int32 and all(n.is_map and n.attributes["fn"] in ("add", "sub") for n in readers)
+
+
+def of_group(group, target, shared=False):
+    """`shared`: numbers of many kinds are arguments."""
     if group.call:
         return CalledKernel(group)
     names, inputs, nodes, dimensions = {}, [], [], set()
@@ -85,7 +97,7 @@ def of_group(group, target):
         return any(n.attributes.get("fn") in COMPARISONS for n in group.nodes if value in n.inputs)
 
     def literal(value):
-        return is_literal(value) and (own is None or value.constant.dtype.kind != "f" or windows.is_plain(value.constant.item()))
+        return is_literal(value) and not (shared and is_own(value, group)) and (own is None or value.constant.dtype.kind != "f" or windows.is_plain(value.constant.item()))
 
     for value in group.inputs:
         if literal(value):

@@ -489,7 +489,7 @@ class Runner:
         arrays = [a for a in kernel.arguments if not isinstance(a, Scalar)]
         places = {a: f"&a[{i}].buffer" for i, a in enumerate(arrays)}
         arguments = [f"(int32_t)({self.c(s)})" for s in kernel.sizes]
-        arguments += [number_text(a.number) if isinstance(a, Scalar) else places[a] for a in kernel.arguments]
+        arguments += [number_text(a) if isinstance(a, Scalar) else places[a] for a in kernel.arguments]
         puts = "".join(f"        {self.array(i, a)}\n" for i, a in enumerate(arrays))
         call = f"{kernel.function}({', '.join(arguments)})"
         wait = "if (seconds != NULL) code = halyard_cuda_synchronize();\n        if (code != 0) return code;\n        " if self.target == "cuda" else ""
@@ -499,10 +499,12 @@ class Runner:
 
 
 def argument_type(argument):
-    return "float" if isinstance(argument, Scalar) else "struct halide_buffer_t *"
+    return {"float32": "float", "int32": "int32_t"}[argument.type] if isinstance(argument, Scalar) else "struct halide_buffer_t *"
 
 
-def number_text(number):
-    """Of f32 in C, to the last bit."""
-    value = float(np.float32(number))
+def number_text(scalar):
+    """In C, to the last bit."""
+    if scalar.type == "int32":
+        return str(int(scalar.number))
+    value = float(np.float32(scalar.number))
     return ("-" if value < 0 else "") + "__builtin_inff()" if math.isinf(value) else value.hex() + "f"

@@ -244,6 +244,8 @@ class Writer:
         func = f"k.{self.func_of(n)}"
         rank = len(n["shape"])
         lines = [f"{func}:compute_root()"]
+        if rank == 0 and n["op"] == "reduce" and n["type"] == "float32":
+            return [*lines, f'{func}:update(0):atomic():vectorize("{self.sum_loops(n)[0]}", 2 * lanes, "guard")']
         if rank == 0 or n["op"] == "cumsum":
             return lines
         update = f"{func}:update(0)"
