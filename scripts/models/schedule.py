@@ -125,10 +125,10 @@ class Writer:
             made.append(f'{stage}:parallel("{loop}")')
             return made
         lines = [*self.frame(node), *(["local rows = lanes >= 16 and 8 or 4 -- of a tile, with 32 registers or with 16"] if shared == "rows" else [])]
-        if product and wide and other == "x1":  # where all tiles are whole, or moved inwards, their sums are in registers
+        if wide:  # where all tiles are whole, or moved inwards, their sums are in registers
+            is_whole = f"{y}:dim(0):extent():at_least(2 * lanes)" + (f":and_({y}:dim({other[1:]}):extent():at_least({shared}))" if other else "")
             lines += ["local function tiles(y, tail)", *(f"  {line}" for line in tiles("y", "tail")), "end",
-                      f"local is_whole = {y}:dim(0):extent():at_least(2 * lanes):and_({y}:dim(1):extent():at_least({shared}))",
-                      f'tiles({y}:specialize(is_whole), "shift_inwards")', f'tiles({y}, "guard")']
+                      f'tiles({y}:specialize({is_whole}), "shift_inwards")', f'tiles({y}, "guard")']
         else:
             lines += tiles(y, '"guard"')
         lines.append(f'{func}:compute_at({y}, "{outer[0]}")')
@@ -139,7 +139,6 @@ class Writer:
         lines.append(f"{update}:reorder({', '.join(quote(n) for n in loops)})")
         if wide:
             lines.append(f'{update}:vectorize("x0", lanes, "guard")')
-        if shared == "rows":
             lines.append(f'{update}:unroll("x0", 2, "guard")')
         if other:
             lines.append(f'{update}:unroll("{other}", {shared}, "guard")')
