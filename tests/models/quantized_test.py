@@ -90,6 +90,25 @@ class Quantized(unittest.TestCase):
                     self.assertLessEqual(np.abs(g.astype(int) - w.astype(int)).max(), 0 if w.dtype == np.int32 else 1, name)
                     self.assertLess((g != w).mean(), 0.01, name)
 
+    def test_groups_are_given_back(self):
+        x = self.node("DynamicQuantizeLinear", ["x"], ["levels", "level_scale", "level_zero"])
+        self.dynamic("whole", False, x)
+        path = support.save(self.folder / "q.onnx", self.nodes, [("x", FLOAT, ["n", 3, DEPTH])], self.outputs, self.constants, opset=21)
+        feed = {"x": self.rng.standard_normal((2, 3, DEPTH)).astype(np.float32)}
+        results = []
+        for edit in (None, ("", ""), ('op = "gemm_int8"', 'op = "graph"')):
+            given = []
+            if edit is not None:
+                (self.folder / "edited.lua").write_text((self.folder / "q.lua").read_text().replace(*edit))
+                given = ["--schedule", self.folder / "edited.lua"]
+            done = support.halyard("compile", path, "-o", self.folder, *given)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            results.append((support.Model(self.folder, "q")(feed, n=2)[0], (self.folder / "q.lua").read_text()))
+        self.assertEqual(results[0][1], results[1][1])
+        self.assertNotIn("gemm_int8\"", results[2][1])
+        np.testing.assert_array_equal(results[0][0], results[1][0])
+        np.testing.assert_allclose(results[0][0], results[2][0], rtol=1e-5, atol=1e-5)
+
     def test_scales_that_do_not_fit(self):
         self.node("DequantizeLinear", [self.levels("int8", 4, 5), self.scale(3)], "w", axis=1)
         self.node("MatMul", ["x", "w"], "y")
