@@ -91,6 +91,20 @@ Context thread_context(void *user_context, int *device) {
     return *device < kMaxDevices ? primaries[*device].load(std::memory_order_acquire) : nullptr;
 }
 
+int make_current(void *user_context, Context context, Context *current, bool *pushed) {
+    const Driver &d = driver();
+    Result r = d.context_get(current);
+    if (r == kNotInitialized) {  // the program brought the context itself
+        r = d.init(0);
+        *current = nullptr;
+    }
+    if (!r && *current != context) {
+        r = d.context_push(context);
+        *pushed = !r;
+    }
+    return r ? report(user_context, halide_error_code_gpu_device_error, r, "the CUDA context cannot be used") : 0;
+}
+
 // Set by halide_set_gpu_device(); before that, by the environment.
 std::atomic<int> wanted_device{INT_MIN};
 
@@ -108,19 +122,7 @@ Scope::Scope(void *user_context) : user_context(user_context) {
     if (error) {
         return;
     }
-    const Driver &d = driver();
-    Result r = d.context_get(&current);
-    if (r == kNotInitialized) {  // the program brought the context itself
-        r = d.init(0);
-        current = nullptr;
-    }
-    if (!r && current != context) {
-        r = d.context_push(context);
-        pushed = !r;
-    }
-    if (r) {
-        error = report(user_context, halide_error_code_gpu_device_error, r, "the CUDA context cannot be used");
-    }
+    error = make_current(user_context, context, &current, &pushed);
 }
 
 Scope::~Scope() {
@@ -208,6 +210,25 @@ void halyard_cuda_set_context(Context context) {
 
 void halyard_cuda_set_device(int device) {
     thread.device_and_one = device < 0 ? 0 : device + 1;
+}
+
+int halyard_cuda_enter(int *pushed) {
+    Context context = nullptr, current = nullptr;
+    bool is_pushed = false;
+    int error = halide_cuda_acquire_context(nullptr, &context, true);
+    if (!error) {
+        error = make_current(nullptr, context, &current, &is_pushed);
+        halide_cuda_release_context(nullptr);
+    }
+    *pushed = is_pushed;
+    return error;
+}
+
+void halyard_cuda_leave(int pushed) {
+    Context popped = nullptr;
+    if (pushed) {
+        driver().context_pop(&popped);
+    }
 }
 
 int halyard_cuda_device_count(void) {

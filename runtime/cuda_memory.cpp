@@ -104,6 +104,45 @@ struct Shared {
 };
 constexpr uint64_t kIsShared = uint64_t(1) << 32;
 
+// Memory of the caller that temporary buffers of this thread's calls take, from the beginning on, until the last of them has been
+// given back. A buffer that has some of it says so in its flags.
+struct Scratch {
+    DevicePointer begin = 0;
+    size_t bytes = 0, used = 0;
+    int buffers = 0;
+};
+thread_local Scratch scratch;
+constexpr uint64_t kIsScratch = uint64_t(1) << 33;
+
+constexpr size_t kAligned = 256;  // as allocations are
+
+size_t aligned(size_t bytes) {
+    return (bytes + kAligned - 1) / kAligned * kAligned;
+}
+
+// Places for all that have none, or for none of them.
+bool take_scratch(halide_buffer_t *const *buffers, int count, size_t bytes) {
+    if (bytes > scratch.bytes - scratch.used) {
+        return false;
+    }
+    for (int i = 0; i < count; i++) {
+        if (!buffers[i]->device) {
+            buffers[i]->device = scratch.begin + scratch.used;
+            buffers[i]->device_interface = halide_cuda_device_interface();
+            buffers[i]->flags |= kIsScratch;
+            scratch.used += aligned(bytes_of(buffers[i]));
+            scratch.buffers++;
+        }
+    }
+    return true;
+}
+
+void give_back_scratch(DevicePointer pointer) {
+    if (pointer - scratch.begin < scratch.bytes && --scratch.buffers == 0) {
+        scratch.used = 0;
+    }
+}
+
 // Of an array without elements no stride is used, and of a dimension of one element neither.
 int check_strides(void *user_context, const halide_buffer_t *buffer) {
     for (int i = 0; i < buffer->dimensions && !is_empty(buffer); i++) {
@@ -146,9 +185,17 @@ using namespace halyard_cuda;
 
 extern "C" {
 
+void halyard_cuda_set_scratch(void *memory, size_t bytes) {
+    const size_t skipped = aligned(uintptr_t(memory)) - uintptr_t(memory);
+    scratch = Scratch();
+    if (bytes > skipped) {
+        scratch.begin = uintptr_t(memory) + skipped;
+        scratch.bytes = bytes - skipped;
+    }
+}
+
 /** Memory for buffers of a call, in one allocation, but for those that have it. */
 int halyard_cuda_malloc_together(void *user_context, halide_buffer_t *const *buffers, int count) {
-    constexpr size_t kAligned = 256;  // as allocations are
     size_t bytes = 0;
     int without = 0;
     for (int i = 0; i < count; i++) {
@@ -158,10 +205,10 @@ int halyard_cuda_malloc_together(void *user_context, halide_buffer_t *const *buf
         if (const int error = check_strides(user_context, buffers[i])) {
             return error;
         }
-        bytes = (bytes + kAligned - 1) / kAligned * kAligned + bytes_of(buffers[i]);
+        bytes = aligned(bytes) + bytes_of(buffers[i]);
         without++;
     }
-    if (without == 0) {
+    if (without == 0 || take_scratch(buffers, count, bytes)) {
         return 0;
     }
     Shared *shared = nullptr;
@@ -186,7 +233,7 @@ int halyard_cuda_malloc_together(void *user_context, halide_buffer_t *const *buf
             buffers[i]->flags |= kIsShared;
             buffers[i]->padding = shared;
         }
-        pointer += (bytes_of(buffers[i]) + kAligned - 1) / kAligned * kAligned;
+        pointer += aligned(bytes_of(buffers[i]));
     }
     return 0;
 }
@@ -203,6 +250,13 @@ int halide_cuda_device_malloc(void *user_context, halide_buffer_t *buffer) {
 
 int halide_cuda_device_free(void *user_context, halide_buffer_t *buffer) {
     if (!buffer->device) {
+        return 0;
+    }
+    if (buffer->flags & kIsScratch) {
+        give_back_scratch(buffer->device);
+        buffer->flags &= ~kIsScratch;
+        buffer->device = 0;
+        buffer->device_interface = nullptr;
         return 0;
     }
     const Scope scope(user_context);

@@ -29,7 +29,7 @@ struct CompileOptions {
     std::string model, directory = ".", schedule, name, target = "host", devices, depfile;
     std::vector<std::string> dims;
     double timeout = 300;
-    bool quiet = false, json = false;
+    bool quiet = false, json = false, shared = false;
 };
 
 // Of the file, as C can say it.
@@ -87,6 +87,7 @@ void compile(const CompileOptions &o) {
         throw UsageError("--devices is for CUDA; add --target cuda");
     }
     request.devices = o.devices;
+    request.shared = o.shared;
     check_outputs({o.depfile});
 
     std::optional<Progress> progress;
@@ -137,13 +138,14 @@ void add_compile(CLI::App &app) {
         ->type_name("SECONDS")
         ->check(positive_seconds())
         ->capture_default_str();
+    cmd->add_flag("--shared", o->shared, "Write NAME.so, too, over the shared runtime: for programs that load it while they run");
     cmd->add_flag("--json", o->json, "What was built as an object on standard output");
     cmd->add_flag("-q,--quiet", o->quiet, "Do not print the names of the files written");
     add_output(*cmd, "--depfile", o->depfile, "Write a make rule: the files depend on the model, the schedule, generators and plugin");
     put_in_group(*cmd, group::kOp, {"--name", "--dim"});
     put_in_group(*cmd, group::kSchedule, {"--schedule"});
     put_in_group(*cmd, group::kTarget, {"--target", "--devices"});
-    put_in_group(*cmd, group::kOutput, {"--output", "--json", "--quiet", "--depfile"});
+    put_in_group(*cmd, group::kOutput, {"--output", "--shared", "--json", "--quiet", "--depfile"});
     put_in_group(*cmd, group::kLimits, {"--timeout"});
     cmd->footer("\nWrites libNAME.a, NAME.h (load, measure, run), NAME.weights, NAME.lua (which nodes are computed together: edit it and\n"
                 "give it back with --schedule) and NAME.json, a report. A failed or interrupted run leaves what was there before.\n"

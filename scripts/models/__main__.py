@@ -22,6 +22,7 @@ except ImportError as e:
 
 import groups as grouping  # noqa: E402
 import groups_lua  # noqa: E402
+import integers  # noqa: E402
 import kernels  # noqa: E402
 import match  # noqa: E402
 import memory  # noqa: E402
@@ -60,6 +61,8 @@ def compile_model(request):
     graph = read.read(request["model"], name, {d: tuple(r) for d, r in request["dims"].items()})
     units = groups_lua.units_of(graph, first := grouping.of_origins(graph))
     digest = digest_of(graph, units)
+    if integers.rewrite(graph, target):  # the same units, of other nodes
+        units = groups_lua.units_of(graph, first := grouping.of_origins(graph))
     if request["schedule"]:
         groups = groups_lua.read(request["schedule"], graph, units, digest)
     else:
@@ -85,7 +88,7 @@ def compile_model(request):
             aliases.pop(value)
         roots[value] = root
     steps = [g for g in groups if g.output not in aliases]
-    built = {g: kernels.of_group(g, target) for g in steps}
+    built = {g: kernels.of_group(g, target, graph.has_integers) for g in steps}
     steps = wanted(graph, steps, built, aliases)
     built = {g: built[g] for g in steps}
     read_by_steps = [v for g in steps for v in built[g].inputs]

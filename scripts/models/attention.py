@@ -171,14 +171,22 @@ class Parts:
             if choice is not None:
                 params["bias_type"] = "excluded" if choice.excluded else "boolean"
                 fill = [Scalar(choice.fill if self.guarded else max(choice.fill, LOWEST))]
-        settings, variant = {}, ""
+        settings, variant, scratch = {}, "", ()
         if self.target == "cuda":  # the other schedules are for halves
-            variant = "unfused"
+            variant, scratch = "unfused", unfused_scratch(*arguments[0].shape[:2], rows, arguments[1].shape[2], columns)
         elif rows.number is None or rows.number <= SHORT:
             params["query_block"], params["key_block"] = "16", "16"
         if not variant and depth == columns and depth.number in HEADS:
             settings["head_dim"] = str(depth.number)
-        return Call("attention", params, settings, [*arguments[:3], Scalar(self.scale), *mask, *bias, *fill], arguments[-1], variant)
+        return Call("attention", params, settings, [*arguments[:3], Scalar(self.scale), *mask, *bias, *fill], arguments[-1], variant, scratch)
+
+
+def unfused_scratch(sequences, heads, queries, keys, columns):
+    """Bytes of what attention.unfused stores, in blocks of queries, keys and columns: logits and weights, the product with the values, and
+    the largest, the sum and its inverse of each query."""
+    queries, keys, columns = (((Size.of(n) + b - 1) // b) * b for n, b in ((queries, 128), (keys, 128), (columns, 64)))
+    rows = sequences * heads * queries * 4
+    return [rows * keys, rows * keys, rows * columns, rows, rows, rows]
 
 
 def is_of_all(view):

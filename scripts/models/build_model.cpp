@@ -16,6 +16,7 @@
 #include "kernel/kernel.h"
 #include "kernel/paths.h"
 #include "kernel/process.h"
+#include "kernel/shared_object.h"
 #include "kernel/text.h"
 #include "models/reader.h"
 
@@ -139,6 +140,20 @@ void put_together(const ModelRequest &request, const std::vector<KernelOfModel> 
     }
 }
 
+// The archive for programs that load libraries while they run, as Python does.
+void make_shared(const ModelRequest &request, const std::string &work) {
+    const fs::path folder = work;
+    const std::string runtime = require_piece(paths().shared_runtime, "the shared runtime library");
+    try {
+        write_file((folder / (request.name + ".so")).string(),
+                   shared_object(read_file((folder / ("lib" + request.name + ".a")).string()), {fs::path(runtime).filename().string()}));
+    } catch (const Failure &) {
+        throw;
+    } catch (const std::runtime_error &e) {
+        throw Failure(fmt::format("lib{}.a: error: cannot be made a shared object: {}", request.name, e.what()));
+    }
+}
+
 }  // namespace
 
 BuiltModel build_model(const ModelRequest &request, const std::string &work, const std::function<void(const std::string &)> &progress) {
@@ -166,6 +181,9 @@ BuiltModel build_model(const ModelRequest &request, const std::string &work, con
     });
     check_signals();
     put_together(request, kernels, work);
+    if (request.shared) {
+        make_shared(request, work);
+    }
     built.report = json::parse(read_file((fs::path(work) / "report.json").string()));
     built.report["target"] = request.target;
     built.report["devices"] = request.devices;

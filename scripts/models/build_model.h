@@ -24,6 +24,7 @@ struct ModelRequest {
     std::string devices;   // of CUDA kernels, with commas; "" for all that are usual
     double timeout = 300;  // of the reader, and of each kernel
     int jobs = 0;          // 0: as many as there are processors
+    bool shared = false;   // a shared object, too, over the shared runtime
 };
 
 struct BuiltModel {
@@ -32,7 +33,7 @@ struct BuiltModel {
     int built = 0, cached = 0;        // kernels
 };
 
-/** Leaves libNAME.a, NAME.h, NAME.weights, NAME.lua and NAME.json in `work`. `progress` is told what is being done. Throws Failure,
+/** Leaves libNAME.a, NAME.h, NAME.weights, NAME.lua and NAME.json in `work`, and NAME.so where it is wanted. `progress` is told what is being done. Throws Failure,
  * UsageError and Interrupted. */
 BuiltModel build_model(const ModelRequest &request, const std::string &work, const std::function<void(const std::string &)> &progress);
 

@@ -1,18 +1,19 @@
 """Calls of our ops: what a group becomes where one of them computes it."""
 
 class Scalar:
-    """A number of f32 among the arguments of a call."""
+    """A number of f32 or int32 among the arguments of a call."""
 
-    def __init__(self, number):
-        self.number = number
+    def __init__(self, number, type_="float32"):
+        self.number, self.type = number, type_
 
 
 class Call:
     """An op with its generator parameters and what its schedule is told, its arguments in order, Views of what it reads and Scalars, and
     the View that it writes."""
 
-    def __init__(self, op, params, settings, arguments, result, variant=""):
+    def __init__(self, op, params, settings, arguments, result, variant="", scratch=()):
         self.variant = variant  # of the op's schedule
+        self.scratch = scratch  # bytes of each array that it stores for itself on a device
         self.op, self.params, self.settings, self.arguments, self.result = op, params, settings, arguments, result
 
 

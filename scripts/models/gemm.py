@@ -2,7 +2,7 @@
 
 import activations
 import numpy as np
-from calls import Call, number_of, other_of
+from calls import Call, Scalar, number_of, other_of
 from graph import MOST, Value
 from groups import Group
 from sizes import product
@@ -49,6 +49,30 @@ class Chain:
         self.took(node)
         return other
 
+    def quantized(self):
+        """(type, scale, zero point) of a QuantizeLinear with one scale: the steps of lowering/elementwise.py."""
+        steps, value, numbers = [], self.value, []
+        for fn in ("div", "round", "add", "max", "min", "cast"):
+            node = self.only(value, fn)
+            if node is None and fn == "add":
+                numbers.append(0)
+                continue
+            if node is None or node.inputs[0] is not value:
+                return None
+            if len(node.inputs) > 1:
+                zero = node.inputs[1]
+                zero = zero.node.inputs[0] if fn == "add" and zero.node is not None and is_map(zero.node, "cast") else zero
+                numbers.append(number_of(zero))
+            steps.append(node)
+            value = node.output
+        scale, zero, least, most = numbers
+        limits = {"uint8": (0, 255), "int8": (-128, 127)}.get(value.type)
+        if scale is None or zero is None or (least, most) != limits or scale <= 0:
+            return None
+        self.done.update(n for n in self.nodes if is_map(n, "cast") and n.output is steps[-4].inputs[-1])
+        self.took(*steps)
+        return value.type, scale, int(zero)
+
     def activation(self):
         """What the maps of this value alone compute, where it is an activation that gemm has."""
         derived, taken = {self.value: activations.POINTS}, []
@@ -67,20 +91,20 @@ class Chain:
         return None
 
 
+def is_map(node, fn):
+    return node.is_map and node.attributes["fn"] == fn
+
+
 class Product:
-    """What a group computes as a gemm."""
+    """What a group computes as a gemm; `quantized` is what its result is stored as, where that is of 8 bits."""
 
-    def __init__(self, a, weights, bias, activation, residual):
+    def __init__(self, a, weights, bias, activation, residual, quantized=None):
         self.a, self.weights, self.bias, self.activation, self.residual = a, weights, bias, activation, residual
+        self.quantized = quantized
 
-    def call(self, result, packed, target):
-        depth, columns = self.weights.constant.shape
-        rows = product(self.a.shape[:-1])
-        on_gpu = target == "cuda"
-        if self.weights not in packed:
-            packed[self.weights] = self.weights if on_gpu else pack(self.weights, panel_of(columns))
-        arguments = [View.of(self.a, (rows, depth)), View.of(packed[self.weights])]
-        params = {}
+    def epilogue(self, rows, columns):
+        """Parameters of the generator, and arguments."""
+        params, arguments = {}, []
         if self.bias is not None:
             params["add_bias"] = "true"
             arguments.append(View.of(self.bias, (columns,)))
@@ -89,6 +113,20 @@ class Product:
         if self.residual is not None:
             params["add_residual"] = "true"
             arguments.append(View.of(self.residual, (rows, columns)))
+        if self.quantized is not None:
+            params["output"], scale, zero = self.quantized
+            arguments += [Scalar(scale), Scalar(zero, "int32")]
+        return params, arguments
+
+    def call(self, result, packed, target):
+        depth, columns = self.weights.constant.shape
+        rows = product(self.a.shape[:-1])
+        on_gpu = target == "cuda"
+        if self.weights not in packed:
+            packed[self.weights] = self.weights if on_gpu else pack(self.weights, panel_of(columns))
+        arguments = [View.of(self.a, (rows, depth)), View.of(packed[self.weights])]
+        params, rest = self.epilogue(rows, columns)
+        arguments += rest
         settings, variant = ({}, "simt") if on_gpu else ({"panel": str(panel_of(columns))}, "")
         return Call("gemm", params, settings, arguments, View.of(result, (rows, columns)), variant)
 
@@ -106,10 +144,13 @@ def of_group(group):
     if columns < 8:
         return None
     chain = Chain(group, node.output)
-    bias, activation, residual = chain.bias(columns), chain.activation(), chain.residual()
-    if chain.done != set(group.nodes) or chain.value is not group.output:
-        return None
-    return Product(a, b, bias, activation, residual)
+    return of_chain(group, chain, columns, lambda *parts: Product(a, b, *parts))
+
+
+def of_chain(group, chain, columns, made):
+    """A Product with the epilogue that a chain of maps is, where it is one."""
+    parts = chain.bias(columns), chain.activation(), chain.residual(), chain.quantized()
+    return made(*parts) if chain.done == set(group.nodes) and chain.value is group.output else None
 
 
 def parts_of(group):
@@ -130,7 +171,7 @@ def together(parts):
     """One Product of those of several groups that multiply the same array, or None."""
     products = [of_group(p) for p in parts]
     first = products[0]
-    if len(parts) < 2 or any(p is None or p.residual is not None or p.a is not first.a or p.activation != first.activation or
+    if len(parts) < 2 or any(p is None or p.residual is not None or p.quantized is not None or p.a is not first.a or p.activation != first.activation or
                              (p.bias is None) != (first.bias is None) for p in products):
         return None
     weights = np.concatenate([p.weights.constant for p in products], 1)

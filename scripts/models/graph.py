@@ -37,11 +37,12 @@ def wrong_shape(shape):
 
 class Value:
     """An array: of an input, a constant, or a node. `content` are the Sizes of a small array of whole numbers, where they are known
-    before a call; `constant` is the array itself."""
+    before a call; `constant` is the array itself, and `levels` (whole numbers of 8 bits, their scale, and its axis) what it was dequantised of."""
 
     def __init__(self, name, type_, shape, node=None, constant=None, content=None):
         self.name, self.type, self.shape = name, type_, tuple(Size.of(s) for s in shape)
         self.node, self.constant, self.content = node, constant, content
+        self.levels = None
 
     @property
     def rank(self):
@@ -90,6 +91,7 @@ class Graph:
         self.conditions = []   # (Size, Size, why): what has to be equal in a call
         self.bounded = {}      # Size: where; elements of what kernels store for themselves, to be checked in a call
         self.places = {}       # origin: how a person finds it in the model
+        self.has_integers = False  # products of whole numbers of 8 bits (integers.py)
 
     def consumers(self):
         found = {}

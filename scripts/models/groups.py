@@ -31,6 +31,7 @@ class Group:
         self.several = []   # results, where there is more than one: of products beside each other
         self.joined = None  # the array of these
         self.at = ""        # where the user's file has it
+        self.is_added = False  # for a call of an op alone: no nodes of the model
 
     @property
     def output(self):
@@ -135,6 +136,8 @@ class Fusing:
         value = group.output
         if group.is_alias:
             return "a reshape of what is stored costs nothing"
+        if self.graph.has_integers and value.type in ("uint8", "int8") and group.nodes[-1].is_map:
+            return "its result has 8 bits, which cost little to keep"
         if group.reduces or other.reduces:
             if is_of_rows(group.nodes + other.nodes, other.output):
                 return ""
@@ -263,7 +266,7 @@ def fuse(graph, groups):
 def name(graph, groups):
     """A name for each: of its kind and a number, in the order of the calls."""
     counts = {}
-    for g in groups:
+    for g in (g for g in groups if not g.is_added):
         kind = g.call.op if g.call else kind_of(g)
         counts[kind] = counts.get(kind, 0) + 1
         g.name = f"{kind}_{counts[kind]}"

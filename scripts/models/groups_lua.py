@@ -27,7 +27,7 @@ NAME = re.compile(r"\w{1,100}", re.A)  # of a group; it stands in comments of th
 def write(graph, groups, units, digest, file):
     unit_of = {n: u for u, nodes in units.items() for n in nodes}
     text = HEAD.format(name=graph.name, file=in_comment(file), graph=digest)
-    for g in groups:
+    for g in (g for g in groups if not g.is_added):
         members = dict.fromkeys(unit_of[n] for n in g.nodes)
         text += f"    {{ name = {quoted(g.name)},\n"
         text += "      nodes = { " + ",\n                ".join(quoted(m) for m in members) + " },\n"

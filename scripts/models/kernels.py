@@ -5,6 +5,7 @@ import json
 import re
 
 import ml_dtypes
+import numpy as np
 import schedule
 import schedule_cuda
 import windows
@@ -21,6 +22,10 @@ class Kernel:
         self.group, self.form, self.sizes, self.arguments = group, form, sizes, arguments
         self.inputs = [a.base for a in arguments[:-1]]
         self.schedule = (schedule_cuda if target == "cuda" else schedule).of_graph(form)
+        self.scratch = Size.of(0)  # bytes of device memory that a call of it stores for itself
+        if target == "cuda" and not group.schedule:
+            values = {f"node{i}": n.output for i, n in enumerate(group.nodes)}
+            self.scratch = scratch_of([values[name].elements * bytes for name, bytes in schedule_cuda.stored(form)])
         self.key = hashlib.sha256((json.dumps(form, sort_keys=True) + self.schedule + group.schedule).encode()).hexdigest()[:16]
 
 
@@ -31,7 +36,13 @@ class CalledKernel:
         self.group, self.form, self.schedule, self.sizes = group, None, "", []
         self.arguments = [*group.call.arguments, group.call.result]
         self.inputs = [a.base for a in group.call.arguments if isinstance(a, View)]
+        self.scratch = scratch_of(group.call.scratch)
         self.key = hashlib.sha256(f"{group.call.op} {group.call.variant} {sorted(group.call.params.items())} {sorted(group.call.settings.items())}".encode()).hexdigest()[:16]
+
+
+def scratch_of(arrays):
+    """Bytes for arrays of these bytes, each at a multiple of 256."""
+    return sum((Size.of(a) + 256 for a in arrays), Size.of(256)) if arrays else Size.of(0)
 
 
 def is_literal(value):
@@ -58,7 +69,18 @@ def number_json(value, compared):
     return int(number) if isinstance(number, bool) else number
 
 
-def of_group(group, target):
+def is_own(value, group):
+    """Whether a number is one of many, as the scales of quantised arrays are: an argument then, so that their kernels are shared."""
+    if value.constant.size != 1:
+        return False
+    number, readers = value.constant.flatten()[0], [n for n in group.nodes if value in n.inputs]
+    if value.constant.dtype == np.float32:
+        return bool(np.isfinite(number)) and not windows.is_plain(float(number)) and all(n.is_map and n.attributes["fn"] in ("mul", "div") for n in readers)
+    return value.constant.dtype == np.int32 and all(n.is_map and n.attributes["fn"] in ("add", "sub") for n in readers)
+
+
+def of_group(group, target, shared=False):
+    """`shared`: numbers of many kinds are arguments."""
     if group.call:
         return CalledKernel(group)
     names, inputs, nodes, dimensions = {}, [], [], set()
@@ -75,7 +97,7 @@ def of_group(group, target):
         return any(n.attributes.get("fn") in COMPARISONS for n in group.nodes if value in n.inputs)
 
     def literal(value):
-        return is_literal(value) and (own is None or value.constant.dtype.kind != "f" or windows.is_plain(value.constant.item()))
+        return is_literal(value) and not (shared and is_own(value, group)) and (own is None or value.constant.dtype.kind != "f" or windows.is_plain(value.constant.item()))
 
     for value in group.inputs:
         if literal(value):

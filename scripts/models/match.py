@@ -5,6 +5,7 @@ What does not match stays with the graph generator, and computes the same.
 
 import attention
 import gemm
+import gemm_int8
 from graph import ModelError
 from groups import Group
 
@@ -27,11 +28,12 @@ def of_match(match, group):
 def match(graph, units, groups, target):
     """Gives calls to groups, and returns the groups. `units`: groups of what cannot be parted. Raises ModelError where a file wants what is not."""
     packed = {}
-    for group in groups:
+    for group in list(groups):
         products = [n for n in group.nodes if n.reduces and n.op != "reduce"]
         if group.call is None and not group.schedule and group.wanted != "graph" and len(products) == 1:
-            found = gemm.of_group(group)
+            found = gemm.of_group(group) or (gemm_int8.of_group(group) if target != "cuda" else None)
             group.call = found.call(group.output, packed, target) if found is not None else None
+            groups[groups.index(group):groups.index(group)] = packed.pop("groups", [])
         elif group.call is None and len(products) > 1 and len(group.results) == 1:
             attend(graph, units, group, target)
     by_node = {n: g for g in groups for n in g.nodes}

@@ -41,6 +41,14 @@ class Memory:
                 place = self.places.get(v)
                 if last.get(v, i) == i and place is not None and place.kind == "slot":
                     free.append(place.index)
+        self.scratch = None  # the slot, the last one, of what kernels store for themselves, one after the other
+        wanted = {}
+        for step in steps:
+            wanted.setdefault(kernels[step].scratch)
+        wanted = [s for s in wanted if s != 0]
+        if wanted:
+            self.scratch = len(self.slots)
+            self.slots.append([s for s in wanted if not any(dominates(o, s) for o in wanted if o is not s)] or wanted)
 
     def root(self, value):
         while value in self.aliases:

@@ -4,6 +4,7 @@ import math
 import os
 import re
 
+import integers
 import layout
 import numpy as np
 import onnx
@@ -270,7 +271,7 @@ class Reading:
         given = [v for v in call.inputs if v is not None]
         if not given or any(v.constant is None for v in given) or node.op_type in ("If", "Loop", "Scan", "RandomNormal", "RandomUniform"):
             return None
-        if sum(v.constant.size for v in given) > MOST_FOLDED or self.grows(node, call):
+        if sum(v.constant.size for v in given) > MOST_FOLDED or self.grows(node, call) or integers.is_dequantized(call):
             return None
         return self.fold(node, call)
 

@@ -137,9 +137,9 @@ static inline int64_t try_min(int *bad, int64_t a, int64_t b) {{
 }}
 
 /* `extents` has the innermost dimension first. */
-static void put(struct array *a, const void *host, int code, int bits, int rank, const int64_t *extents) {{
+static void put(struct array *a, const void *at, int code, int bits, int rank, const int64_t *extents) {{
     memset(a, 0, sizeof *a);
-    a->buffer.host = (uint8_t *)host;
+    {place};
     a->buffer.type.code = (uint8_t)code;
     a->buffer.type.bits = (uint8_t)bits;
     a->buffer.type.lanes = 1;
@@ -233,16 +233,17 @@ static double now(void) {{
 }}
 
 /* seconds: of each call, or NULL. */
-static int run(const {name}_model *model, const {name}_sizes *s, const {name}_arrays *arrays, void *workspace, double *seconds) {{
+static int {run}(const {name}_model *model, const {name}_sizes *s, const {name}_arrays *arrays, void *workspace, double *seconds) {{
     int64_t slot[SLOTS + 1];
     int code = check(s);
     if (code != 0) return code;
     if (model == NULL) return fail("{name}: the model is not loaded");
 {pointer_checks}
-    if (plan(s, slot) > 0 && (workspace == NULL || (uintptr_t)workspace % 64 != 0)) {{
+    const int64_t end = plan(s, slot);
+    if (end > 0 && (workspace == NULL || (uintptr_t)workspace % 64 != 0)) {{
         return fail("{name}: the workspace is not at a multiple of 64 bytes");
     }}
-    uint8_t *const w = (uint8_t *)workspace;
+{begin}    uint8_t *const w = (uint8_t *)workspace;
     const uint8_t *const m = model->bytes;
     (void)w;
     (void)m;
@@ -253,7 +254,7 @@ static int run(const {name}_model *model, const {name}_sizes *s, const {name}_ar
     return 0;
 }}
 
-int {name}_run(const {name}_model *model, const {name}_sizes *s, const {name}_arrays *arrays, void *workspace) {{
+{device_run}int {name}_run(const {name}_model *model, const {name}_sizes *s, const {name}_arrays *arrays, void *workspace) {{
     return run(model, s, arrays, workspace, NULL);
 }}
 
@@ -264,7 +265,8 @@ int {name}_time(const {name}_model *model, const {name}_sizes *s, const {name}_a
 
 
 # What differs between models in the memory of processors and of devices.
-HOST = {"includes": "", "device_members": "", "device_functions": "", "loaded": "0", "unload": "munmap((void *)model->bytes, model->length)"}
+HOST = {"includes": "", "device_members": "", "device_functions": "", "loaded": "0", "unload": "munmap((void *)model->bytes, model->length)",
+        "place": "a->buffer.host = (uint8_t *)at", "run": "run", "device_run": ""}
 
 DEVICE_HEADER = """
  *
@@ -277,7 +279,12 @@ extern const struct halide_device_interface_t *halide_cuda_device_interface(void
 extern int halyard_cuda_wrap(struct halide_buffer_t *buffer, const void *pointer);
 extern int halyard_cuda_unwrap(struct halide_buffer_t *buffer);
 extern int halyard_cuda_synchronize(void);
+extern int halyard_cuda_enter(int *pushed);
+extern void halyard_cuda_leave(int pushed);
+extern void halyard_cuda_set_scratch(void *memory, size_t bytes);
 """,
+    "place": "a->buffer.device = (uint64_t)(uintptr_t)at;\n    a->buffer.device_interface = halide_cuda_device_interface()",
+    "run": "queue",
     "device_members": "    struct halide_buffer_t device;\n    halide_dimension_t dim;\n",
     "loaded": "upload(*model) == 0 ? 0 : (*model = NULL, -1)",
     "unload": "halide_device_free(NULL, &model->device)",
@@ -308,20 +315,27 @@ static int upload({name}_model *model) {{
     return code;
 }}
 
-static int wrap(struct array *a, int count) {{
-    int code = 0;
-    for (int i = 0; i < count; i++) {{
-        const void *const pointer = a[i].buffer.host;
-        a[i].buffer.host = NULL;
-        code = code != 0 ? code : halyard_cuda_wrap(&a[i].buffer, pointer);
-    }}
+/* Whether arrays of the caller are where kernels can reach them; asked once in a call. */
+static int check_device(const void *pointer) {{
+    struct array a;
+    memset(&a, 0, sizeof a);
+    a.buffer.type.bits = 8;
+    a.buffer.type.lanes = 1;
+    const int code = halyard_cuda_wrap(&a.buffer, pointer);
+    if (code == 0) halyard_cuda_unwrap(&a.buffer);
     return code;
 }}
 
-static void unwrap(struct array *a, int count) {{
-    for (int i = 0; i < count; i++) {{
-        if (a[i].buffer.device != 0) halyard_cuda_unwrap(&a[i].buffer);
-    }}
+""",
+    "device_run": """/* With the context current for all of the calls, and their temporary arrays in the workspace. */
+static int run(const {name}_model *model, const {name}_sizes *s, const {name}_arrays *arrays, void *workspace, double *seconds) {{
+    int pushed;
+    int code = halyard_cuda_enter(&pushed);
+    if (code != 0) return code;
+    code = queue(model, s, arrays, workspace, seconds);
+    halyard_cuda_set_scratch(NULL, 0);
+    halyard_cuda_leave(pushed);
+    return code;
 }}
 
 """,
@@ -393,7 +407,7 @@ class Runner:
         extents = "".join(f"    const int64_t {n} = {self.c(s)};\n" for s, n in self.extents.items())
         device = {k: v.format(name=self.name, length=self.length) for k, v in (CUDA if self.target == "cuda" else HOST).items()}
         return SOURCE.format(**device, name=self.name, members=members, counts=counts, slots=len(self.memory.slots), length=self.length, magic=self.magic,
-                             magic_length=len(self.magic), declarations=declarations, checks=self.checks(), plan=plan, rank=self.most_dimensions,
+                             magic_length=len(self.magic), declarations=declarations, begin=self.begin(len(names)), checks=self.checks(), plan=plan, rank=self.most_dimensions,
                              measures=measures, pointer_checks=pointers, extents=extents, calls=calls)
 
     def checks(self):
@@ -432,6 +446,18 @@ class Runner:
             lines.append(f"    slot[{i}] = end;\n    end += ({text} + 63) / 64 * 64;")
         return "\n".join(lines)
 
+    def begin(self, arrays):
+        """Of a call on a device: what it is given lies there, and temporary arrays of its kernels come from the last slot."""
+        if self.target != "cuda":
+            return ""
+        places = [f"array_{i}(arrays)" for i in range(arrays)]
+        lines = [f"    if ((code = check_device({p})) != 0) return code;\n" for p in places]
+        lines.append("    if (end > 0 && (code = check_device(workspace)) != 0) return code;\n")
+        if self.memory.scratch is not None:
+            at = f"slot[{self.memory.scratch}]"
+            lines.append(f"    halyard_cuda_set_scratch((uint8_t *)workspace + {at}, (size_t)(end - {at}));\n")
+        return "".join(lines)
+
     def pointer(self, value):
         place = self.memory.of(value)
         if place.kind == "slot":
@@ -463,22 +489,22 @@ class Runner:
         arrays = [a for a in kernel.arguments if not isinstance(a, Scalar)]
         places = {a: f"&a[{i}].buffer" for i, a in enumerate(arrays)}
         arguments = [f"(int32_t)({self.c(s)})" for s in kernel.sizes]
-        arguments += [number_text(a.number) if isinstance(a, Scalar) else places[a] for a in kernel.arguments]
+        arguments += [number_text(a) if isinstance(a, Scalar) else places[a] for a in kernel.arguments]
         puts = "".join(f"        {self.array(i, a)}\n" for i, a in enumerate(arrays))
         call = f"{kernel.function}({', '.join(arguments)})"
-        call = f"code = wrap(a, {len(arrays)});\n        code = code != 0 ? code : {call};\n        unwrap(a, {len(arrays)})" \
-            if self.target == "cuda" else f"code = {call}"
         wait = "if (seconds != NULL) code = halyard_cuda_synchronize();\n        if (code != 0) return code;\n        " if self.target == "cuda" else ""
-        return (f"    {{ /* {step.name} */\n        struct array a[{len(arrays)}];\n{puts}        {call};\n"
+        return (f"    {{ /* {step.name} */\n        struct array a[{len(arrays)}];\n{puts}        code = {call};\n"
                 f"        if (code != 0) return code;\n        {wait}"
                 f"if (seconds != NULL) seconds[{number}] = now() - last, last += seconds[{number}];\n    }}\n")
 
 
 def argument_type(argument):
-    return "float" if isinstance(argument, Scalar) else "struct halide_buffer_t *"
+    return {"float32": "float", "int32": "int32_t"}[argument.type] if isinstance(argument, Scalar) else "struct halide_buffer_t *"
 
 
-def number_text(number):
-    """Of f32 in C, to the last bit."""
-    value = float(np.float32(number))
+def number_text(scalar):
+    """In C, to the last bit."""
+    if scalar.type == "int32":
+        return str(int(scalar.number))
+    value = float(np.float32(scalar.number))
     return ("-" if value < 0 else "") + "__builtin_inff()" if math.isinf(value) else value.hex() + "f"

@@ -104,23 +104,33 @@ class Writer:
         product = node["op"] == "matmul"
         # Rows of a product share its columns, channels of a convolution the image.
         other = self.shared_loop(node)
-        shared = 4 if other else 1
+        shared = "rows" if product and other == "x1" else 4 if other else 1
         wide = not self.narrow(self.out["shape"])
-        lines = self.frame(node)
-        if wide:
-            lines.append(f'{y}:split("x0", 2 * lanes, "guard", "xo", "xi")')
-            lines.append(f'{y}:vectorize("xi", lanes, "guard")')
-        if other:
-            lines.append(f'{y}:split("{other}", {shared}, "guard", "so", "si")')
         inner = (["xi"] if wide else []) + (["si"] if other else [])
         outer = ["xo" if wide else "x0"] + ["so" if f"x{d}" == other else f"x{d}" for d in range(1, self.rank)]
-        lines.append(f"{y}:reorder({', '.join(quote(n) for n in inner + outer)})")
-        tasks = outer[1:]
-        loop = tasks[0] if tasks else outer[0]
-        for following in tasks[1:]:
-            lines.append(f'{y}:fuse("{loop}", "{following}", "task_{following}")')
-            loop = f"task_{following}"
-        lines.append(f'{y}:parallel("{loop}")')
+
+        def tiles(stage, tail):
+            made = []
+            if wide:
+                made.append(f'{stage}:split("x0", 2 * lanes, {tail}, "xo", "xi")')
+                made.append(f'{stage}:vectorize("xi", lanes, "guard")')
+            if other:
+                made.append(f'{stage}:split("{other}", {shared}, {tail}, "so", "si")')
+            made.append(f"{stage}:reorder({', '.join(quote(n) for n in inner + outer)})")
+            tasks = outer[1:]
+            loop = tasks[0] if tasks else outer[0]
+            for following in tasks[1:]:
+                made.append(f'{stage}:fuse("{loop}", "{following}", "task_{following}")')
+                loop = f"task_{following}"
+            made.append(f'{stage}:parallel("{loop}")')
+            return made
+        lines = [*self.frame(node), *(["local rows = lanes >= 16 and 8 or 4 -- of a tile, with 32 registers or with 16"] if shared == "rows" else [])]
+        if wide:  # where all tiles are whole, or moved inwards, their sums are in registers
+            is_whole = f"{y}:dim(0):extent():at_least(2 * lanes)" + (f":and_({y}:dim({other[1:]}):extent():at_least({shared}))" if other else "")
+            lines += ["local function tiles(y, tail)", *(f"  {line}" for line in tiles("y", "tail")), "end",
+                      f'tiles({y}:specialize({is_whole}), "shift_inwards")', f'tiles({y}, "guard")']
+        else:
+            lines += tiles(y, '"guard"')
         lines.append(f'{func}:compute_at({y}, "{outer[0]}")')
         update = f"{func}:update(0)"
         if wide:
@@ -129,6 +139,7 @@ class Writer:
         lines.append(f"{update}:reorder({', '.join(quote(n) for n in loops)})")
         if wide:
             lines.append(f'{update}:vectorize("x0", lanes, "guard")')
+            lines.append(f'{update}:unroll("x0", 2, "guard")')
         if other:
             lines.append(f'{update}:unroll("{other}", {shared}, "guard")')
         if product and not wide and node["type"] == "float32":
@@ -244,6 +255,8 @@ class Writer:
         func = f"k.{self.func_of(n)}"
         rank = len(n["shape"])
         lines = [f"{func}:compute_root()"]
+        if rank == 0 and n["op"] == "reduce" and n["type"] == "float32":
+            return [*lines, f'{func}:update(0):atomic():vectorize("{self.sum_loops(n)[0]}", 2 * lanes, "guard")']
         if rank == 0 or n["op"] == "cumsum":
             return lines
         update = f"{func}:update(0)"

@@ -215,6 +215,56 @@ TEST_CASE("buffers of one allocation: it goes with the last of them") {
     CHECK(count("allocations") == before);
 }
 
+TEST_CASE("temporary arrays in the caller's memory, as far as there is room") {
+    constexpr int n = 200;
+    CallersMemory memory(4096);
+    const auto inside = [&](const Halide::Runtime::Buffer<float> &b) {
+        return const_cast<halide_buffer_t *>(b.raw_buffer())->device - uintptr_t(memory.pointer()) <= 4096 - n * sizeof(float);
+    };
+    halyard_cuda_set_scratch(memory.pointer(), 4096);
+    const int before = count("allocated");
+    for (int round = 0; round < 3; round++) {  // what was given back is there again
+        Halide::Runtime::Buffer<float> first(nullptr, n), second(nullptr, n), third(nullptr, n);
+        halide_buffer_t *const both[] = {first.raw_buffer(), second.raw_buffer()};
+        REQUIRE(halyard_cuda_malloc_together(nullptr, both, 2) == 0);
+        CHECK(inside(first));
+        CHECK(inside(second));
+        CHECK(first.raw_buffer()->device % 256 == 0);
+        CHECK(second.raw_buffer()->device - first.raw_buffer()->device >= n * sizeof(float));
+        CHECK(third.device_malloc(halide_cuda_device_interface()) == 0);
+        CHECK(inside(third));
+        CHECK(scale(second.raw_buffer(), first.raw_buffer(), n) == 0);
+        for (auto *b : {&second, &first, &third}) {
+            CHECK(b->device_free() == 0);
+            CHECK(b->raw_buffer()->device == 0);
+        }
+    }
+    CHECK(count("allocated") == before);
+    {
+        Halide::Runtime::Buffer<float> large(nullptr, 2000), small(nullptr, n);
+        CHECK(large.device_malloc(halide_cuda_device_interface()) == 0);
+        CHECK(count("allocated") == before + 1);
+        halyard_cuda_set_scratch(nullptr, 0);
+        CHECK(small.device_malloc(halide_cuda_device_interface()) == 0);
+        CHECK(count("allocated") == before + 2);
+        CHECK(large.device_free() == 0);
+        CHECK(small.device_free() == 0);
+    }
+}
+
+TEST_CASE("a context that is entered is current until it is left") {
+    const int before = count("pushed");
+    int pushed = 0, again = 0;
+    REQUIRE(halyard_cuda_enter(&pushed) == 0);
+    CHECK(count("pushed") == before + 1);
+    REQUIRE(halyard_cuda_enter(&again) == 0);
+    CHECK(count("pushed") == before + 1);
+    halyard_cuda_leave(again);
+    CHECK(count("pushed") == before + 1);
+    halyard_cuda_leave(pushed);
+    CHECK(count("pushed") == before);
+}
+
 TEST_CASE("a parallel loop on the host: its workers use the caller's stream") {
     TestStream stream;
     halyard_cuda_set_stream(stream);

@@ -50,6 +50,9 @@ class Device(unittest.TestCase):
             for w, g in zip(ReferenceEvaluator(path).run(None, feed), model(feed, n=n)):
                 np.testing.assert_allclose(g, w, atol=2e-5 * np.abs(w).max())
         model.capture(feed, n=3)
+        launches = model.count("launches")
+        model(feed, n=3)
+        self.assertLess(model.count("launches") - launches, 2 * model.report["calls"])  # rows and windows are a kernel each
         of_host = np.zeros(1 << 20, np.uint8)
         place = (of_host.ctypes.data + 63) // 64 * 64
         with self.assertRaisesRegex(RuntimeError, "device memory|memory of the host|host memory"):

@@ -122,7 +122,12 @@ class DeviceModel(Model):
         given, _ = self.measured(**sizes)
         names = [a["name"] for a in self.report["inputs"] + self.report["outputs"]]
         pointers = (ctypes.c_void_p * len(names))(*[places.get(n, places.get("workspace")) for n in names])
+        before = self.count("allocated"), self.count("pushed")
         self.check(self.function("run")(self.model, given, pointers, ctypes.c_void_p(places.get("workspace", 64))))
+        assert before == (self.count("allocated"), self.count("pushed")), "a call allocates, or leaves its context behind"
+
+    def count(self, what):
+        return self.driver.halyard_emulator_count(what.encode())
 
     def __call__(self, inputs, run=None, **sizes):
         _, needed = self.measured(**sizes)

@@ -17,6 +17,8 @@
  * needs one returns an error that says so.
  */
 
+#include <stddef.h>
+
 #include "HalideRuntime.h"
 
 #ifdef __cplusplus
@@ -58,6 +60,16 @@ int halyard_cuda_multiprocessors(void *user_context);
  * strides say what is behind `pointer`, the address of the element at the minima. Nothing is copied or
  * taken over. Host memory in its place is an error; of a buffer without elements the pointer may be anything, null too. */
 int halyard_cuda_wrap(struct halide_buffer_t *buffer, const void *pointer);
+
+/** Device memory of the caller from which calls of this thread take their temporary arrays from now on, in place of the pool. What does
+ * not fit is allocated from the pool as before; NULL ends it. It belongs to one stream at a time, as the arrays of a call do, and stays the
+ * caller's: threads that help with a parallel loop do not use it. */
+void halyard_cuda_set_scratch(void *memory, size_t bytes);
+
+/** Has the context of the thread's calls be current until halyard_cuda_leave(), so that many calls need not make it so one by one.
+ * `*pushed` says whether that was to be done, and is handed back. */
+int halyard_cuda_enter(int *pushed);
+void halyard_cuda_leave(int pushed);
 
 /** Takes the caller's memory out of the buffer again. Call this, not halide_device_free(). */
 int halyard_cuda_unwrap(struct halide_buffer_t *buffer);

@@ -227,7 +227,11 @@ class Builder:
         if list(perm) == list(range(value.rank)):
             return value
         if value.constant is not None:
-            return self.constant(np.ascontiguousarray(value.constant.transpose(perm)), value.type)
+            made = self.constant(np.ascontiguousarray(value.constant.transpose(perm)), value.type)
+            if value.levels is not None:
+                numbers, scale, axis = value.levels
+                made.levels = numbers.transpose(perm), scale, list(perm).index(axis)
+            return made
         return self.add("transpose", [value], [value.shape[p] for p in perm], value.type, perm=list(perm))
 
     def broadcast(self, value, shape):

@@ -1,5 +1,6 @@
 """Ops of single elements."""
 
+import integers
 import numpy as np
 
 from lowering.builder import op, type_name
@@ -112,6 +113,8 @@ def cast_like(b, c):
 def cast_to(b, value, type_):
     if type_ == value.type:
         return value
+    if value.constant is not None and value.type in ("int8", "uint8", "int32") and type_ in ("int32", "float32") and value.constant.size <= 4096:
+        return b.constant(value.constant.astype(type_), type_)
     return b.map("truth" if type_ == "bool" else "cast", value, type_=type_)
 
 
@@ -233,6 +236,10 @@ def quantize(b, c):
 @op("DequantizeLinear")
 def dequantize(b, c):
     x, scale = c[0], c[1]
+    if integers.is_dequantized(c):
+        made = b.constant(integers.dequantized(c))
+        made.levels = integers.levels_of(c)
+        return made
     value = cast_to(b, x, "int32")
     if c[2] is not None:
         value = b.map("sub", value, cast_to(b, along_axis(b, c, x, c[2]), "int32"))

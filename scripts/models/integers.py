@@ -1,0 +1,145 @@
+"""Products of dequantised arrays become products of the whole numbers of 8 bits that they are made of, with their scales behind them:
+
+    scale_a (a - zero) @ (scale_b b)  ->  scale_a scale_b (a @ b - zero sum(b))
+
+The sums are exact, in 32 bits, and a is read as it was stored. Weights are symmetric, or become so where what is left fits 8 bits.
+"""
+
+import numpy as np
+from graph import Node, Value
+
+
+def is_dequantized(call):
+    """Whether a node is a DequantizeLinear of constants, with one scale or one for each index of an axis."""
+    given = [v for v in call.inputs if v is not None]
+    return call.node.op_type == "DequantizeLinear" and all(v.constant is not None for v in given) and given[1].rank <= 1 and \
+        given[0].type in ("int8", "uint8", "int32")
+
+
+def centred(call):
+    """(whole numbers without their zero point, scale with the dimensions of x, axis) of such a node."""
+    x, scale = call[0].constant, call[1].constant
+    axis = call.axis(x.ndim, 1) if scale.size > 1 else max(x.ndim - 1, 0)
+    if scale.size > 1 and scale.size != x.shape[axis]:
+        call.fail(f"x_scale has {scale.size} numbers for {x.shape[axis]}")
+
+    def along(v):
+        return v.reshape([-1 if d == axis else 1 for d in range(x.ndim)])
+    zero = call[2].constant.astype(np.int64) if call[2] is not None else np.zeros(1, np.int64)
+    if zero.size not in (1, scale.size):
+        call.fail("x_zero_point has to have the shape of x_scale")
+    return x.astype(np.int64) - along(zero), along(scale), axis
+
+
+def dequantized(call):
+    numbers, scale, _ = centred(call)
+    return numbers.astype(scale.dtype) * scale
+
+
+def levels_of(call):
+    """(whole numbers of 8 bits, scale, axis) of such a node, or None where they do not fit."""
+    numbers, scale, axis = centred(call)
+    return (numbers.astype(np.int8), scale.flatten(), axis) if scale.dtype == np.float32 and numbers.ndim > 0 and is_8_bit(numbers) else None
+
+
+def is_8_bit(numbers):
+    return numbers.size > 0 and numbers.min() >= -128 and numbers.max() <= 127
+
+
+def is_map(node, fn):
+    return node is not None and node.is_map and node.attributes["fn"] == fn
+
+
+def number(value):
+    return value.constant.flatten()[0] if value.constant is not None and value.constant.size == 1 else None
+
+
+def centred_of(value):
+    """(array of 8 bits, zero point) of an int32 array that is made so of it, or None. The zero point is a number, or a Value of one element."""
+    node, zero = value.node, 0
+    if is_map(node, "sub"):
+        zero = number(node.inputs[1])
+        if zero is None and is_map(node.inputs[1].node, "cast") and node.inputs[1].elements == 1:
+            zero = node.inputs[1]
+        node = node.inputs[0].node
+    if not is_map(node, "cast") or zero is None or node.output.type != "int32" or node.inputs[0].type not in ("uint8", "int8"):
+        return None
+    return node.inputs[0], zero if isinstance(zero, Value) else int(zero)
+
+
+def dequantized_of(value):
+    """(array of 8 bits, zero point, scale) of an array of f32 that a DequantizeLinear makes with one scale; or None."""
+    node = value.node
+    scale = number(node.inputs[1]) if is_map(node, "mul") else None
+    cast = node.inputs[0].node if scale is not None else None
+    found = centred_of(cast.inputs[0]) if is_map(cast, "cast") and value.type == "float32" else None
+    return (*found, float(scale)) if found is not None and not isinstance(found[1], Value) else None
+
+
+class Rewriter:
+    def __init__(self, graph):
+        self.graph, self.made, self.count = graph, [], 0
+
+    def add(self, origin, op, inputs, shape, type_, **attributes):
+        node = Node(op, inputs, origin, **attributes)
+        self.count += 1
+        node.output = Value(f"i{self.count}", type_, shape, node)
+        self.made.append(node)
+        return node.output
+
+    def constant(self, array):
+        self.count += 1
+        return Value(f"i{self.count}", str(array.dtype), array.shape, constant=array)
+
+    def sums(self, node, x, zero, weights):
+        """The product of whole numbers, without what the zero point adds."""
+        weights, origin, shape = np.ascontiguousarray(weights), node.origin, node.output.shape
+        total = self.add(origin, "matmul", [x, self.constant(weights)], shape, "int32")
+        columns = weights.astype(np.int32).sum(0, dtype=np.int32)
+        if isinstance(zero, Value):
+            zero = self.add(origin, "map", [zero, self.constant(columns)], columns.shape, "int32", fn="mul")
+        elif zero != 0:
+            zero = self.constant(columns * np.int32(zero))
+        else:
+            return total
+        return self.add(origin, "map", [total, zero], shape, "int32", fn="sub")
+
+    def replaced(self, node, found):
+        """Gives a node's result another node, the last one that was made."""
+        last = found.node
+        last.output = node.output
+        node.output.node = last
+
+    def product(self, node):
+        a, b = node.inputs
+        if node.output.type == "int32":
+            found = centred_of(a)
+            if found is not None and b.constant is not None and b.rank == 2 and is_8_bit(b.constant):
+                self.replaced(node, self.sums(node, *found, b.constant.astype(np.int8)))
+                return True
+            return False
+        found = dequantized_of(a)
+        if found is None or b.levels is None or b.rank != 2 or b.levels[2] != 1 and b.levels[1].size > 1:
+            return False
+        x, zero, a_scale = found
+        numbers, scale, _ = b.levels
+        sums = self.add(node.origin, "map", [self.sums(node, x, zero, numbers)], node.output.shape, "float32", fn="cast")
+        scales = (np.float32(a_scale) * scale).astype(np.float32)
+        self.replaced(node, self.add(node.origin, "map", [sums, self.constant(scales if scales.size > 1 else scales[0].reshape(()))],
+                                     node.output.shape, "float32", fn="mul"))
+        return True
+
+
+def rewrite(graph, target):
+    """Whether anything was one. On a GPU the graph generator has no tiles, and products of f32 have."""
+    if target == "cuda":
+        return False
+    rewriter, changed, nodes = Rewriter(graph), False, []
+    for node in graph.nodes:
+        rewriter.made = []
+        done = node.op == "matmul" and node.inputs[0].rank > 1 and rewriter.product(node)
+        changed = changed or done
+        nodes += rewriter.made if done else [node]
+    graph.nodes, graph.has_integers = nodes, changed
+    graph.drop_unused()
+    return changed

@@ -1,0 +1,120 @@
+"""Quantised models: products of whole numbers of 8 bits, in the forms that quantisers write, are exact sums by gemm_int8."""
+
+import pathlib
+import sys
+import unittest
+
+import numpy as np
+import support
+from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
+from support import FLOAT
+
+DEPTH, COLUMNS = 37, 50
+
+
+class Quantized(unittest.TestCase):
+    def setUp(self):
+        made = support.folder()
+        self.addCleanup(made.cleanup)
+        self.folder = pathlib.Path(made.name)
+        self.rng = np.random.default_rng(5)
+        self.nodes, self.constants, self.outputs = [], [], []
+
+    def node(self, op, inputs, output, **attributes):
+        self.nodes.append(helper.make_node(op, inputs, [output] if isinstance(output, str) else output, **attributes))
+        return output
+
+    def constant(self, array):
+        self.constants.append((f"c{len(self.constants)}", np.asarray(array)))
+        return self.constants[-1][0]
+
+    def scale(self, *shape):
+        return self.constant(self.rng.uniform(0.01, 0.02, shape).astype(np.float32))
+
+    def levels(self, type_, *shape):
+        low = -127 if type_ == "int8" else 0
+        return self.constant(self.rng.integers(low, low + 255, shape).astype(type_))
+
+    def floats(self, *shape):
+        return self.constant(self.rng.standard_normal(shape).astype(np.float32))
+
+    def output(self, name, type_, shape):
+        self.outputs.append((name, type_, shape))
+
+    def qdq(self, name, rows, weights, zeros, per_column, relu, result):
+        """x and constant weights around MatMul: their types, zero points, and what follows."""
+        scale, zero = self.scale(), self.constant(np.array(zeros[0], rows))
+        x = self.node("QuantizeLinear", ["x", scale, zero], f"{name}_q")
+        x = self.node("DequantizeLinear", [x, scale, zero], f"{name}_x")
+        columns = [COLUMNS] if per_column else []
+        w = [self.levels(weights, DEPTH, COLUMNS), self.scale(*columns), self.constant(np.full(columns, zeros[1], weights))]
+        y = self.node("MatMul", [x, self.node("DequantizeLinear", w, f"{name}_w", axis=1)], f"{name}_m")
+        y = self.node("Add", [y, self.floats(COLUMNS)], f"{name}_b")
+        y = self.node("Relu", [y], f"{name}_r") if relu else y
+        if result:
+            y = self.node("QuantizeLinear", [y, self.scale(), self.constant(np.array(100, result))], f"{name}_y")
+        self.output(y, TensorProto.UINT8 if result else FLOAT, ["n", 3, COLUMNS])
+
+    def dynamic(self, name, per_column, x):
+        w = [self.levels("int8", DEPTH, COLUMNS), self.constant(np.zeros([COLUMNS] if per_column else [], np.int8))]
+        sums = self.node("MatMulInteger", [x[0], w[0], x[2], w[1]], f"{name}_i")
+        scale = self.node("Mul", [x[1], self.scale(*([COLUMNS] if per_column else [1]))], f"{name}_s")
+        y = self.node("Mul", [self.node("Cast", [sums], f"{name}_f", to=1), scale], f"{name}_m")
+        self.output(self.node("Add", [self.floats(COLUMNS), y], f"{name}_y"), FLOAT, ["n", 3, COLUMNS])
+
+    def test_forms_of_quantisers(self):
+        self.qdq("asymmetric", "uint8", "int8", (117, 0), True, True, "uint8")
+        self.qdq("signed", "int8", "uint8", (-5, 128), False, False, "")
+        self.qdq("too_wide", "int8", "uint8", (0, 11), False, False, "uint8")  # weights of 9 bits without their zero point
+        x = self.node("DynamicQuantizeLinear", ["x"], ["levels", "level_scale", "level_zero"])
+        self.dynamic("whole", False, x)
+        self.dynamic("columns", True, x)
+        linear = [x[0], self.scale(), self.constant(np.array(117, np.uint8)), self.levels("int8", DEPTH, COLUMNS), self.scale(),
+                  self.constant(np.array(0, np.int8)), self.constant(np.float32(0.3)), self.constant(np.array(120, np.uint8))]
+        self.output(self.node("QLinearMatMul", linear, "linear"), TensorProto.UINT8, ["n", 3, COLUMNS])
+        image = self.node("Reshape", [x[0], self.constant(np.array([0, 3, 1, DEPTH]))], "image")
+        self.output(self.node("ConvInteger", [image, self.levels("int8", 5, 3, 1, 3), x[2]], "window", pads=[0, 1, 0, 1], strides=[1, 2]),
+                    TensorProto.INT32, ["n", 5, 1, 19])
+        path = support.save(self.folder / "q.onnx", self.nodes, [("x", FLOAT, ["n", 3, DEPTH])], self.outputs, self.constants, opset=21)
+        done = support.halyard("compile", path, "-o", self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual((self.folder / "q.lua").read_text().count('op = "gemm_int8"'), 5)
+        model = support.Model(self.folder, "q")
+        for n in (1, 4):
+            feed = {"x": self.rng.standard_normal((n, 3, DEPTH)).astype(np.float32)}
+            for (name, _, _), w, g in zip(self.outputs, ReferenceEvaluator(path).run(None, feed), model(feed, n=n)):
+                if w.dtype == np.float32:
+                    np.testing.assert_allclose(g, w, atol=4e-6 * np.abs(w).max(), err_msg=name)
+                else:  # a level may be another where a sum in f32 lies between two
+                    self.assertLessEqual(np.abs(g.astype(int) - w.astype(int)).max(), 0 if w.dtype == np.int32 else 1, name)
+                    self.assertLess((g != w).mean(), 0.01, name)
+
+    def test_groups_are_given_back(self):
+        x = self.node("DynamicQuantizeLinear", ["x"], ["levels", "level_scale", "level_zero"])
+        self.dynamic("whole", False, x)
+        path = support.save(self.folder / "q.onnx", self.nodes, [("x", FLOAT, ["n", 3, DEPTH])], self.outputs, self.constants, opset=21)
+        feed = {"x": self.rng.standard_normal((2, 3, DEPTH)).astype(np.float32)}
+        results = []
+        for edit in (None, ("", ""), ('op = "gemm_int8"', 'op = "graph"')):
+            given = []
+            if edit is not None:
+                (self.folder / "edited.lua").write_text((self.folder / "q.lua").read_text().replace(*edit))
+                given = ["--schedule", self.folder / "edited.lua"]
+            done = support.halyard("compile", path, "-o", self.folder, *given)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            results.append((support.Model(self.folder, "q")(feed, n=2)[0], (self.folder / "q.lua").read_text()))
+        self.assertEqual(results[0][1], results[1][1])
+        self.assertNotIn("gemm_int8\"", results[2][1])
+        np.testing.assert_array_equal(results[0][0], results[1][0])
+        np.testing.assert_allclose(results[0][0], results[2][0], rtol=1e-5, atol=1e-5)
+
+    def test_scales_that_do_not_fit(self):
+        self.node("DequantizeLinear", [self.levels("int8", 4, 5), self.scale(3)], "w", axis=1)
+        self.node("MatMul", ["x", "w"], "y")
+        path = support.save(self.folder / "q.onnx", self.nodes, [("x", FLOAT, [2, 4])], [("y", FLOAT, [2, 5])], self.constants, opset=21)
+        self.assertRegex(support.halyard("compile", path, "-o", self.folder).stderr, "DequantizeLinear .*: x_scale has 3 numbers for 5|ncompatible|not valid")
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
