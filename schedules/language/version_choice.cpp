@@ -136,6 +136,10 @@ json version_choice(const std::vector<ScheduleVersion> &versions, const BufferSi
                 j["fails_with_sizes"] = condition_text(failing.front(), &sizes);
             }
         }
+        IndexValue value(sizes);
+        if (v.cost.defined() && (!v.when.defined() || value(v.when).value_or(0) != 0)) {
+            j["cost"] = value(v.cost).value_or(0);
+        }
         all.push_back(j);
     }
     return {{"taken", taken - versions.data()}, {"versions", all}};

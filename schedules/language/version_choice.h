@@ -18,7 +18,8 @@ namespace halyard {
 std::string condition_text(const Halide::Expr &condition, const BufferSizes *sizes = nullptr);
 
 /** {"taken": 1, "versions": [{"set": "rows=4", "when": ..., "with_sizes": ..., "holds": false}, ...]}. Of one that does not hold,
- * "fails" and "fails_with_sizes" are the first part of its condition that fails. The last has no condition. */
+ * "fails" and "fails_with_sizes" are the first part of its condition that fails. The last has no condition. A version that a call
+ * could take but for its cost, or takes by it, has a "cost". */
 nlohmann::json version_choice(const std::vector<ScheduleVersion> &versions, const BufferSizes &sizes);
 
 }  // namespace halyard

@@ -119,7 +119,7 @@ std::vector<ScheduleVersion> read_versions(Script &script, PipelineView &view) {
     for (size_t i = set.size(); i-- > 0;) {
         const Expr condition = conditions[i], cost = costs[i];
         const bool beside = i + 1 < set.size() && least.defined() && cost.defined() && same(condition, conditions[i + 1]);
-        versions[i] = {beside ? both(condition, cost <= least) : condition, set[i]};
+        versions[i] = {beside ? both(condition, cost <= least) : condition, set[i], condition, cost};
         least = beside ? min(cost, least) : cost;
     }
     return versions;

@@ -27,6 +27,7 @@ namespace halyard {
 struct ScheduleVersion {
     Halide::Expr condition;  // on sizes of a call; of the last, which is for all other calls, undefined
     Script::Version set;
+    Halide::Expr when, cost;  // what the script says, of which the condition is made; either may be undefined
 };
 
 std::vector<ScheduleVersion> read_versions(Script &script, PipelineView &view);

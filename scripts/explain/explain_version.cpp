@@ -17,7 +17,8 @@ std::string with_sizes(const json &version, const std::string &condition) {
 }
 
 std::string why_not(const json &version) {
-    return with_sizes(version, "fails");
+    return version.contains("cost") ? fmt::format("it costs more, {}", version.at("cost").get<int64_t>())
+                                    : "this does not hold: " + with_sizes(version, "fails");
 }
 
 }  // namespace
@@ -30,8 +31,9 @@ std::vector<std::string> about_version(const Explained &e) {
     const size_t taken = e.version.at("taken");
     const json &version = all.at(taken);
     const std::string set = version.at("set");
-    const std::string rule = version.contains("when") ? "taken because " + with_sizes(version, "when")
-                                                      : "taken because it is the last, for calls that none before it is for";
+    const std::string rule = version.contains("cost")   ? fmt::format("taken because it costs least, {}", version.at("cost").get<int64_t>())
+                             : version.contains("when") ? "taken because " + with_sizes(version, "when")
+                                                        : "taken because it is the last, for calls that none before it is for";
     std::vector<std::string> lines = {
         fmt::format("Version {} of {}: {}; {}.", taken + 1, all.size(), set.empty() ? "the defaults" : set, rule)};
     for (size_t first = 0, next = 0; first < taken; first = next) {
@@ -42,7 +44,7 @@ std::vector<std::string> about_version(const Explained &e) {
         const std::string which = next == first + 1   ? fmt::format("Version {} is", next)
                                   : next == first + 2 ? fmt::format("Versions {} and {} are", first + 1, next)
                                                       : fmt::format("Versions {} to {} are", first + 1, next);
-        lines.push_back(fmt::format("{} not taken because this does not hold: {}.", which, why));
+        lines.push_back(fmt::format("{} not taken because {}.", which, why));
     }
     return lines;
 }

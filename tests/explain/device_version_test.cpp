@@ -44,14 +44,19 @@ TEST_CASE("Which version a call takes, and why", "[device]") {
     CHECK(contains(read_file(page), "taken because k.x:dim(0):extent() &lt;= 24576, here 8192 &lt;= 24576."));
 }
 
-TEST_CASE("The version of rules that compare estimates, the last one, and none", "[device]") {
+TEST_CASE("The version that costs least, the last one, and none", "[device]") {
     const auto product = explained("gemm", "m=1024,n=1024,k=1024").at("version");
     INFO(product.dump(1));
-    CHECK(contains(product.at("why").at(0), ", with the sizes put into a rule that --json has."));
-    CHECK(contains(product.at("all").at(product.at("number").get<size_t>() - 1).at("when"), "k.a:dim(1):extent()"));
+    const auto taken = product.at("all").at(product.at("number").get<size_t>() - 1);
+    CHECK(contains(product.at("why").at(0), "; taken because it costs least, " + std::to_string(taken.at("cost").get<int64_t>()) + "."));
+    CHECK(contains(product.at("why").dump(), "is not taken because it costs more, "));
+    CHECK(contains(taken.at("when"), "k.a:dim(1):extent()"));
+    for (const auto &version : product.at("all")) {
+        CHECK(version.value("cost", taken.at("cost").get<int64_t>()) >= taken.at("cost").get<int64_t>());
+    }
     const auto large = explained("gemm", "m=16896,n=4096,k=4096").at("version");
     CHECK(large.at("number") == large.at("all").size());
-    CHECK(contains(large.at("why").at(0), "taken because it is the last, for calls that none before it is for."));
+    CHECK(contains(large.at("why").at(0), "taken because it costs least, "));
     const auto attention = explained("attention", "d=32,queries=256,keys=256,heads=12,key_heads=12,batch=1", {"--set", "head_dim=32"});
     CHECK(attention.at("version").is_null());
     CHECK(attention.at("kernels").size() == 1);
