@@ -394,7 +394,8 @@ private:
         for (int s = 0; s <= int(f.updates().size()); s++) {
             stages.push_back(stage(f, s));
         }
-        return {{"name", name}, {"output", entry.is_output}, {"types", types}, {"bytes", bytes}, {"dims", f.args()}, {"stages", stages}};
+        return {{"name", name},   {"output", entry.is_output}, {"types", types},
+                {"bytes", bytes}, {"dims", dimensions_of(f)},  {"stages", stages}};
     }
 
     json stage(const Function &f, int number) {
