@@ -159,6 +159,15 @@ bool Stage::reduces() const {
     return std::any_of(loops.begin(), loops.end(), [](const Loop &l) { return l.rvar; });
 }
 
+bool Func::recurrence() const {
+    return std::any_of(stages.begin() + 1, stages.end(), [](const Stage &s) { return s.reduces() && !s.associative; });
+}
+
+bool Func::free(size_t dim) const {
+    return std::all_of(stages.begin() + 1, stages.end(),
+                       [&](const Stage &s) { return dim < s.stored.size() && s.stored[dim].is(dims[dim]); });
+}
+
 double Func::extent(const std::string &dim) const {
     const Loop *l = pure().loop(dim);
     return l ? l->extent : 1;

@@ -98,6 +98,10 @@ struct Func {
     bool reduction() const {
         return stages.size() > 1;
     }
+    /** Whether a value of it needs those before it, in an order that no other gives. */
+    bool recurrence() const;
+    /** Whether each update runs over all of a dimension, one by one. */
+    bool free(size_t dim) const;
     double extent(const std::string &dim) const;
     double size() const;  // bytes
 };

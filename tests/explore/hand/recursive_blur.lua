@@ -8,8 +8,8 @@ return schedule "recursive_blur" {
     local function turned(turn, scan)
       turn:tile({ "x", "y" }, { lanes, 4 * lanes }, "auto", { "x_tile", "y_tile" }, { "x", "y" })
       turn:split("y", lanes, "auto", "y", "y_in")
-      turn:vectorize "x":unroll "y_in"
-      turn:reorder("y_in", "x", "y", "x_tile", "y_tile"):fuse("y_tile", "c", "task"):parallel()
+      turn:vectorize "x"
+      turn:reorder("x", "y_in", "y", "x_tile", "y_tile"):vectorize "y_in":fuse("y_tile", "c", "task"):parallel()
       scan:compute_at(turn, "task")
       scan:update(0):unscheduled()
       scan:update(1):reorder("x", "r"):vectorize "x"
