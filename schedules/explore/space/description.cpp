@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernel/failure.h"
+#include "kernel/text.h"
 
 namespace halyard::explore {
 
@@ -209,6 +210,7 @@ Description read_description(const json &j) {
         d.vector_bytes = j.at("vector_bytes");
         d.vector_registers = j.at("vector_registers");
         d.target = j.at("target");
+        d.algorithm = Hash().add(j.at("algorithm").get<std::string>()).hex();
         if (j.contains("script")) {
             read_script(d, j.at("script"));
         }

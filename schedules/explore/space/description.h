@@ -124,6 +124,7 @@ struct Description {
     std::map<std::string, std::vector<int64_t>> sizes;  // of buffers and integers, for which all this holds
     int vector_bytes = 64, vector_registers = 32;
     std::string target;
+    std::string algorithm;          // a hash of what is computed, and of the sizes that are estimated for it
     std::optional<OpenPlace> open;  // of a given script, if it leaves anything
 
     /** A Func, or nullptr for an input. */
