@@ -47,8 +47,8 @@ def search(name, budget, threads):
         report, found = os.path.join(work, "report.json"), os.path.join(work, name + ".lua")
         begin = time.time()
         r = subprocess.run([HALYARD, "explore", name, "--generator", generator, "--halide", "--beside", os.path.join(HAND, name + ".lua"),
-                            "--budget", budget, "--threads", str(threads), "--report", report, "--db", os.path.join(work, "search.db"),
-                            "-o", found], capture_output=True, text=True)
+                            "--budget", budget, "--threads", str(threads), "--report", report, "-o", found,
+                            "--db", os.path.join(work, "search.db")], capture_output=True, text=True)
         took = time.time() - begin
         if r.returncode:
             raise RuntimeError(r.stderr.strip() or f"halyard explore ended with {r.returncode}")
@@ -121,7 +121,8 @@ def section():
         "`PYTHONPATH=scripts python3 -m searches.pipelines`.", "",
         f"{about['model']}, {about['threads']} threads. The budget has all of it: the hand schedule, half of it for Halide's, the search,",
         "and the turns at the end, in which the best were timed in one process. `-` did not schedule, build or run in its part of the time.",
-        f"Other programs used the processors meanwhile in {busy} of {len(records)} searches, which builds fewer candidates and makes times noisy.",
+        f"Other programs used the processors meanwhile in {busy} of {len(records)} searches: fewer candidates are built then, and times",
+        "are noisy.",
         f"{several} of {len(records)} build for AVX2 and AVX-512 in one command.{nothing}", "", table(records), ""])
 
 
@@ -144,7 +145,8 @@ def main():
             f.write("\n")
         os.replace(o.records + ".part", o.records)
         hand, halide = ratios(record)
-        print(name, milliseconds(record["seconds"]), hand, halide, record["tried"], f"{record['took']:.0f} s", record["message"], flush=True)
+        print(name, milliseconds(record["seconds"]), hand, halide, record["tried"], f"{record['took']:.0f} s", record["message"],
+              flush=True)
         if not record["builds"]:
             failures.append(f"{name}: what was found does not build for two targets: {record['message']}")
         if record["took"] > 1.1 * record["budget"] + 10:
