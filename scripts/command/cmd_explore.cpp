@@ -151,11 +151,11 @@ void translate(const ExploreOptions &o, const Task &task) {
     }
 }
 
-// Where a search may begin, with the time that it took.
+// Where a search may begin, with the time that it took. What has no words is a script that calls the autoscheduler.
 std::vector<Tried> seeds_of(const std::vector<Beside> &halide) {
     std::vector<Tried> seeds;
     for (const Beside &b : halide) {
-        if (b.ok() && b.problem.empty()) {
+        if (b.ok()) {
             Proposal p;
             p.candidate = b.candidate;
             seeds.push_back({p, b.measured});
