@@ -26,6 +26,7 @@ struct Limits {
 struct Task {
     std::string op;
     std::string generator;  // a stock Halide generator executable; "" takes the registry's
+    std::string algorithm;  // of such a one: a hash of what it computes; "" is not known
     Dims shape;             // as the registry names it; empty takes the estimates of the generator (not the registry's)
     Assignments params;     // of the generator: element types, variants
     std::string target = "host";

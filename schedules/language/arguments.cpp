@@ -36,7 +36,8 @@ public:
         specs_ = &specs;
         args_ = &args;
         next_ = 2;
-        const bool consumes = std::string(word_.name) == "split" || std::string(word_.name) == "fuse";
+        static const std::set<std::string> kConsume = {"split", "fuse", "tile"};
+        const bool consumes = kConsume.count(word_.name) > 0;
         for (size_t i = 0; i < specs.size(); i++) {
             spec_ = specs[i];
             Argument a;
@@ -118,6 +119,14 @@ private:
                 return l;
             }
             names.push_back(l.name);
+        }
+        // One that Halide would call so, as a loop of RDom r1(..., "r1").
+        for (const auto &l : loops) {
+            std::string own = unqualified(l.halide);
+            std::replace(own.begin(), own.end(), '$', '_');
+            if (own == name || plain_name(l.halide) == name) {
+                return l;
+            }
         }
         Diagnostic d;
         d.word = word_.name;
@@ -439,11 +448,11 @@ private:
         const std::string name = string_at(i);
         std::vector<std::string> names;
         for (const Var &v : self_.func.args()) {
-            if (plain_name(v.name()) == name) {
+            if (loop_name(v.name()) == name) {
                 a.texts.push_back(v.name());
                 return;
             }
-            names.push_back(plain_name(v.name()));
+            names.push_back(loop_name(v.name()));
         }
         fail("there is no dimension \"" + name + "\" in " + self_.func_name + "; its dimensions are " + quoted_list(names),
              did_you_mean(name, names));
@@ -463,11 +472,6 @@ private:
 };
 
 }  // namespace
-
-std::string unqualified(const std::string &halide_loop) {
-    const size_t dot = halide_loop.rfind('.');
-    return dot == std::string::npos ? halide_loop : halide_loop.substr(dot + 1);
-}
 
 std::vector<Argument> read_arguments(Binding &binding, lua_State *L, const Word &word, const Handle &self, const LoopName *implied) {
     return Reader(binding, L, word, self, implied).read();

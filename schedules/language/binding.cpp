@@ -66,7 +66,7 @@ Operations operations_in(const Expr &e) {
 
 // Words that ask and change nothing.
 bool only_asks(const Word &word, Handle::Kind receiver) {
-    static const std::set<std::string> kOfAll = {"dim", "min", "extent", "stride", "type", "has_condition", "update"};
+    static const std::set<std::string> kOfAll = {"dim", "min", "extent", "stride", "type", "has_condition", "update", "reduction"};
     return receiver == Handle::kExpr || kOfAll.count(word.name) > 0;
 }
 
@@ -220,6 +220,11 @@ int Binding::index_funcs(lua_State *L) {
         lua_pushcfunction(L, keep_libm);
         return 1;
     }
+    // k:reader_of(k.curve) is a Func by what it reads.
+    if (name == "reader_of") {
+        lua_pushcfunction(L, reader_of);
+        return 1;
+    }
     // k:open "weight" leaves it to `halyard explore`.
     if (name == "open") {
         lua_pushcfunction(L, open);
@@ -289,6 +294,43 @@ int Binding::keep_libm(lua_State *L) {
     }
     b.libm = true;
     return 0;
+}
+
+int Binding::reader_of(lua_State *L) {
+    Binding &b = of(L);
+    const auto fail = [&](const std::string &message, const std::string &hint = "") {
+        Diagnostic d;
+        d.word = "reader_of";
+        d.message = message;
+        d.hint = hint;
+        b.host_.raise(std::move(d));
+    };
+    const Handle *read = handle_at(L, 2);
+    if (lua_gettop(L) < 2 || lua_gettop(L) > 3 || !lua_istable(L, 1) || !read || read->kind != Handle::kFunc) {
+        fail("takes a Func, and which of its readers is meant", "write k:reader_of(k.y) or k:reader_of(k.y, 0)");
+    }
+    const std::vector<std::string> readers = b.view_.readers_of(read->func);
+    size_t i = 0;
+    if (lua_gettop(L) == 3) {
+        if (!lua_isinteger(L, 3)) {
+            fail("takes a whole number for which of the readers is meant");
+        }
+        const lua_Integer n = lua_tointeger(L, 3);
+        if (n < 0 || size_t(n) >= readers.size()) {
+            fail("finds no reader " + std::to_string(n) + " of " + read->func_name + "; it has " + std::to_string(readers.size()) +
+                 ", counted from 0");
+        }
+        i = size_t(n);
+    } else if (readers.size() != 1) {
+        fail(readers.empty() ? read->func_name + " is read by no Func" : read->func_name + " is read by several: " + quoted_list(readers),
+             readers.empty() ? "" : "say which, counted from 0 in this order: k:reader_of(k." + read->func_name + ", 0)");
+    }
+    const auto &entry = b.view_.funcs().at(readers[i]);
+    Handle h;
+    h.func = Func(entry.function);
+    h.func_name = entry.name;
+    b.push(L, std::move(h));
+    return 1;
 }
 
 int Binding::open(lua_State *L) {
@@ -527,7 +569,7 @@ void Binding::record(const Word &word, const Handle &self, const std::vector<Arg
                 same = same || (old.var == d.var && old.for_type == d.for_type);
             }
             if (!same) {
-                t.loops.push_back(plain_name(d.var));
+                t.loops.push_back(loop_name(d.var));
             }
         }
     }

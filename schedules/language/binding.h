@@ -198,6 +198,7 @@ public:
 private:
     static int index_funcs(lua_State *L);
     static int open(lua_State *L);
+    static int reader_of(lua_State *L);
     static int keep_libm(lua_State *L);
     static int index_handle(lua_State *L);
     static int call_word(lua_State *L);
@@ -236,9 +237,6 @@ std::vector<Argument> read_arguments(Binding &binding, lua_State *L, const Word 
 
 /** A message of Halide without its opening words. */
 std::string halide_message(std::string s);
-
-/** The halide name of a loop without its path: what scheduling calls take. */
-std::string unqualified(const std::string &halide_loop);
 
 }  // namespace halyard
 

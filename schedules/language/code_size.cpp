@@ -191,7 +191,7 @@ private:
         for (const Dim &dim : d.schedule().dims()) {
             const auto extent = extents.find(dim.var);
             if ((dim.for_type == ForType::Unrolled || dim.for_type == ForType::Vectorized) && extent != extents.end()) {
-                const std::string loop = plain_name(dim.var);
+                const std::string loop = loop_name(dim.var);
                 const Touch by = touch(entry.name, loop);
                 // unroll("col", 8) has a loop inside of "col", whose name nobody wrote.
                 size_.loops.push_back({entry.name, by.loops.empty() ? loop : by.loops.front(), extent->second, by});

@@ -367,6 +367,7 @@ public:
         }
         return {{"funcs", funcs},
                 {"buffers", buffers},
+                {"algorithm", algorithm()},
                 {"sizes", sizes_},
                 {"vector_bytes", vector_bytes(target_)},
                 {"vector_registers", vector_registers(target_)},
@@ -374,6 +375,45 @@ public:
     }
 
 private:
+    // What is computed, and the sizes that are estimated for it, as text; of which who reads it keeps a hash.
+    std::string algorithm() const {
+        std::ostringstream text;
+        const auto add = [&](const Definition &d) {
+            for (const auto &e : d.args()) {
+                text << e << ",";
+            }
+            text << "=";
+            for (const auto &e : d.values()) {
+                text << e << ",";
+            }
+            text << "if " << d.predicate() << "\n";
+            for (const auto &r : d.schedule().rvars()) {
+                text << r.var << " " << r.min << " " << r.extent << "\n";
+            }
+        };
+        for (const auto &[name, entry] : view_.funcs()) {
+            text << name << " " << entry.function.name() << "\n";
+            if (entry.parameter.defined()) {
+                text << entry.parameter.type() << " " << entry.parameter.dimensions() << "\n";
+            }
+            add(entry.function.definition());
+            for (const auto &u : entry.function.updates()) {
+                add(u);
+            }
+            for (const auto &b : entry.function.schedule().estimates()) {
+                text << b.var << " " << b.min << " " << b.extent << "\n";
+            }
+        }
+        for (const auto &[name, extents] : sizes_) {
+            text << name;
+            for (const int64_t e : extents) {
+                text << " " << e;
+            }
+            text << "\n";
+        }
+        return text.str();
+    }
+
     json buffer(const std::string &name, const PipelineView::Entry &entry) const {
         const auto extents = sizes_.find(name);
         return {{"name", name},
@@ -394,7 +434,8 @@ private:
         for (int s = 0; s <= int(f.updates().size()); s++) {
             stages.push_back(stage(f, s));
         }
-        return {{"name", name}, {"output", entry.is_output}, {"types", types}, {"bytes", bytes}, {"dims", f.args()}, {"stages", stages}};
+        return {{"name", name},   {"output", entry.is_output}, {"types", types},
+                {"bytes", bytes}, {"dims", dimensions_of(f)},  {"stages", stages}};
     }
 
     json stage(const Function &f, int number) {

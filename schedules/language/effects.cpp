@@ -81,7 +81,7 @@ namespace {
 std::string open_dimension(const Function &f) {
     for (const Internal::StorageDim &d : f.schedule().storage_dims()) {
         if (!d.bound.defined()) {
-            return plain_name(d.var);
+            return loop_name(d.var);
         }
     }
     return "";

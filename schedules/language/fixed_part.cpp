@@ -43,7 +43,7 @@ public:
                 j["wrappers"].push_back({{"name", view_.name_of(Function(wrapper).name())},
                                          {"of", name},
                                          {"reader", reader.empty() ? "" : view_.name_of(reader)},
-                                         {"dims", Function(wrapper).args()}});
+                                         {"dims", dimensions_of(Function(wrapper))}});
             }
             if (!entry.parameter.defined() && !open.count(name)) {
                 j["funcs"][name] = func(entry);
@@ -110,7 +110,7 @@ private:
                   {"stages", json::array()}};
         if (j["place"] == "at") {
             j["in"] = view_.name_of(level.func());
-            j["loop"] = plain_name(level.var().name());
+            j["loop"] = loop_name(level.var().name());
         }
         j["stages"].push_back(stage(f.definition()));
         for (const auto &u : f.updates()) {
@@ -125,14 +125,7 @@ private:
             return stage(definition.specializations().front().definition);
         }
         const StageSchedule &s = definition.schedule();
-        std::map<std::string, int> dimensions;  // of each RDom
-        for (const auto &r : s.rvars()) {
-            dimensions[plain_name(r.var)]++;
-        }
-        const auto name = [&](const std::string &var) {
-            const bool several = dimensions.count(plain_name(var)) && dimensions.at(plain_name(var)) > 1;
-            return plain_name(var) + (several && var.find('.') == std::string::npos ? "_" + var.substr(var.rfind('$') + 1) : "");
-        };
+        const LoopNamer name(s);
         json splits = json::array(), loops = json::array();
         for (const Split &split : s.splits()) {
             const auto factor = split.factor.defined() ? IndexValue(sizes_)(split.factor) : std::nullopt;

@@ -149,7 +149,7 @@ std::string LintWork::name(const StageName &s) const {
 }
 
 std::string LintWork::loop_name(const Node &loop) {
-    return plain_name(without_halides(loop.name));
+    return halyard::loop_name(without_halides(loop.name));
 }
 
 std::string LintWork::func_of(const Node &loop) const {

@@ -48,7 +48,8 @@ std::string with_plain_names(const PipelineView &view, const std::string &text) 
             name.pop_back();
             out += ".";
         }
-        out += view.name_of(name);
+        const std::string known = view.name_of(name);
+        out += known == plain_name(name) ? loop_name(name) : known;
         name.clear();
         out += c;
     }
@@ -95,13 +96,13 @@ std::vector<NestLine> loop_nest(const PipelineView &view, const std::vector<Touc
         } else if (names.size() >= 2 && !producing.empty() && text.back() == ':') {
             for (const auto &n : names) {
                 if (!touch) {
-                    touch = last_touch(touches, producing.back().second, plain_name(n));
+                    touch = last_touch(touches, producing.back().second, loop_name(n));
                 }
             }
             // vectorize("col", 16) names its inner loop by itself: `col.v0`.
             if (!touch && names[1].find('.') != std::string::npos) {
                 const std::string path = names[1].substr(0, names[1].rfind('.'));
-                touch = last_touch(touches, producing.back().second, plain_name(path));
+                touch = last_touch(touches, producing.back().second, loop_name(path));
             }
         }
         if (touch) {
@@ -131,7 +132,7 @@ std::string with_names_of_scripts(const PipelineView &view, const std::string &t
             continue;
         }
         const std::string known = view.name_of(name);
-        out += known == plain_name(name) ? name : known;
+        out += known != plain_name(name) ? known : known == name ? loop_name(name) : name;
         out += c;
         name.clear();
     }
@@ -147,14 +148,10 @@ std::string plain_message(const PipelineView &view, std::string message) {
     for (const auto &e : view.funcs()) {
         const Func f(e.second.function);
         for (int s = 0; s <= f.num_update_definitions(); s++) {
-            std::map<std::string, int> dimensions;
             const auto &rvars = stage_of(f, s).get_schedule().rvars();
+            const LoopNamer name_of(stage_of(f, s).get_schedule());
             for (const auto &r : rvars) {
-                dimensions[plain_name(r.var)]++;
-            }
-            for (const auto &r : rvars) {
-                const std::string plain = plain_name(r.var);
-                const std::string name = dimensions[plain] > 1 ? plain + "_" + r.var.substr(r.var.rfind('$') + 1) : plain;
+                const std::string name = name_of(r.var);
                 for (size_t at = message.find(r.var); at != std::string::npos; at = message.find(r.var, at)) {
                     message.replace(at, r.var.size(), name);
                     at += name.size();
@@ -205,7 +202,7 @@ Touch split_of_predicated(const PipelineView &view, const std::vector<Touch> &to
         for (int s = 0; s <= f.num_update_definitions(); s++) {
             std::set<std::string> made;
             for (const auto &split : stage_of(f, s).get_schedule().splits()) {
-                const auto *touch = made.count(split.old_var) ? last_touch(touches, name, plain_name(split.old_var)) : nullptr;
+                const auto *touch = made.count(split.old_var) ? last_touch(touches, name, loop_name(split.old_var)) : nullptr;
                 if (touch) {
                     return *touch;
                 }

@@ -5,7 +5,7 @@
  * A Halide pipeline by the names that its author wrote: Funcs, loops, parameters.
  *
  * Halide makes names unique by suffixes (`y$1`, `col$x`, `row.row_outer`); schedules use the
- * names without them.
+ * names without them. A Func without a name is `func_0`, `func_1`, ... in the order in which they were made.
  */
 
 #include <map>
@@ -19,6 +19,23 @@ namespace halyard {
 /** `col$x` -> "col", `y$1` -> "y", `row.row_outer` -> "row_outer". */
 std::string plain_name(const std::string &halide_name);
 
+/** The same of a loop or a dimension. One whose Var has no name is `var_0`, `var_1`, ... in the order in which they were made, and an RDom
+ * without a name is `r`: Halide's own names for them are others for each target. */
+std::string loop_name(const std::string &halide_loop);
+
+/** `row.row_outer` -> "row_outer": what words of Halide take. */
+std::string unqualified(const std::string &halide_loop);
+
+/** Names of loops of a stage: of an RDom of several dimensions `r$x`, `r$y` are "r_x", "r_y". */
+class LoopNamer {
+public:
+    explicit LoopNamer(const Halide::Internal::StageSchedule &schedule);
+    std::string operator()(const std::string &halide_loop) const;
+
+private:
+    std::map<std::string, int> dimensions_;  // of each RDom
+};
+
 /** Whether Halide calls a variable of a loop so, as `row.min`: a loop made of that one, `row.min` too, would be taken for it. */
 bool is_variable_of_loops(const std::string &name);
 
@@ -31,6 +48,9 @@ struct LoopName {
 
 /** The loops of a stage from the innermost outwards. */
 std::vector<LoopName> loops_of(const Halide::Stage &stage);
+
+/** The dimensions of a Func, the innermost in memory first. */
+std::vector<std::string> dimensions_of(const Halide::Internal::Function &f);
 
 /** One stage of a Func: 0 is the pure definition, i+1 update i. */
 Halide::Stage stage_of(const Halide::Func &f, int index);
@@ -57,6 +77,9 @@ public:
     }
 
     std::vector<std::string> names() const;
+
+    /** The Funcs that call a Func, by plain name in the order of their names, of those without one by age; it itself is none. */
+    std::vector<std::string> readers_of(const Halide::Func &func) const;
 
     /** The plain name of a Func by Halide's name of it; wrappers are named after what they wrap. */
     std::string name_of(const std::string &halide_name) const;

@@ -321,7 +321,7 @@ public:
                         return s.func.same_as(at.func) && dims[i].var == s.definition.schedule().dims()[s.loop].var;
                     });
                     if (!reached && has_both({at.func, at.definition, i}, f)) {
-                        return plain_name(dims[i].var);
+                        return loop_name(dims[i].var);
                     }
                 }
                 if (!reached) {
@@ -420,7 +420,7 @@ private:
         const auto &dims = at.definition.schedule().dims();
         for (size_t i = at.loop; i < dims.size(); i++) {
             if (cut.count(dims[i].var)) {
-                return plain_name(dims[i].var);
+                return loop_name(dims[i].var);
             }
         }
         return std::nullopt;

@@ -65,6 +65,9 @@ const std::vector<Fact> kOfAllFuncs = {
     {"libm", "", "",
      "On the host, leaves exp, log, pow, tanh, sin and cos of f32 and f16 to Halide and to libm, which is called "
      "for each element. Without it they are vector code of ours: own_op.md has the errors of both."},
+    {"reader_of", "Func", "func: Func, index?: integer",
+     "The Func that reads another one or an input, for one without a name: `k:reader_of(k.curve)`. Where several do, `index` says "
+     "which, counted from 0 in the order of their names, of those without one by age."},
     {"open", "", "...: string",
      "Leaves Funcs to `halyard explore --schedule`, without names all of which the script says "
      "nothing: the statements that it finds are written in this place. It stands last, and is "

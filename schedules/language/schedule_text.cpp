@@ -192,7 +192,7 @@ private:
             lua_[name] = local(plain + "_in" + of);
             StageStart start;
             for (const auto &a : funcs_.at(name).args()) {
-                start.loops.push_back({plain_name(a), a, false});
+                start.loops.push_back({loop_name(a), a, false});
             }
             starts_[name] = {start};
         }
@@ -227,7 +227,7 @@ private:
         std::vector<std::string> kept, lanes, words;
         std::map<std::string, int> dimensions;  // of an RDom, among the loops that stay whole
         for (const auto &r : inner) {
-            dimensions[plain_name(r.var)]++;
+            dimensions[loop_name(r.var)]++;
         }
         size_t o = 0, i = 0;
         for (const LoopName &l : start.loops) {
@@ -238,8 +238,8 @@ private:
                 no_words("the rfactor of " + view_.name_of(f.name()));
             }
             if (inner[i].var == unqualified(l.halide)) {
-                const bool one = dimensions[plain_name(l.halide)] == 1;
-                summed.loops.push_back({one ? plain_name(l.halide) : l.name, inner[i].var, true});
+                const bool one = dimensions[loop_name(l.halide)] == 1;
+                summed.loops.push_back({one ? loop_name(l.halide) : l.name, inner[i].var, true});
             } else {
                 if (o == outer.size()) {
                     no_words("the rfactor of " + view_.name_of(f.name()));
@@ -268,7 +268,7 @@ private:
         StageStart pure;
         for (size_t a = 0; a < partial.args().size(); a++) {
             const std::string &arg = partial.args()[a];
-            const LoopName loop{a < f.args().size() ? plain_name(arg) : lanes[a - f.args().size()], arg, false};
+            const LoopName loop{a < f.args().size() ? loop_name(arg) : lanes[a - f.args().size()], arg, false};
             pure.loops.push_back(loop);
             summed.loops.push_back(loop);
             if (a < f.args().size()) {

@@ -67,15 +67,15 @@ void add_storage_words(const Function &f, const std::vector<StorageDim> &was, st
     const auto &now = f.schedule().storage_dims();
     std::vector<std::string> names, own;
     for (const auto &d : now) {
-        names.push_back(plain_name(d.var));
+        names.push_back(loop_name(d.var));
     }
     for (const auto &a : f.args()) {
-        own.push_back(plain_name(a));
+        own.push_back(loop_name(a));
     }
     if (!was.empty()) {
         own.clear();
         for (const auto &d : was) {
-            own.push_back(plain_name(d.var));
+            own.push_back(loop_name(d.var));
         }
     }
     if (names != own) {
@@ -86,7 +86,7 @@ void add_storage_words(const Function &f, const std::vector<StorageDim> &was, st
         for (const auto &o : was) {
             old = o.var == d.var ? o : old;
         }
-        const std::string dim = in_quotes(plain_name(d.var));
+        const std::string dim = in_quotes(loop_name(d.var));
         const auto add = [&](const char *name, const Expr &value, const Expr &before) {
             if (value.defined() && !(before.defined() && equal(value, before))) {
                 words.push_back(lua_word(name, {dim, std::to_string(constant_value(value, "a size of memory"))}));
@@ -102,7 +102,7 @@ void add_storage_words(const Function &f, const std::vector<StorageDim> &was, st
 }
 
 std::string bound_word(const Bound &b) {
-    const std::string dim = in_quotes(plain_name(b.var));
+    const std::string dim = in_quotes(loop_name(b.var));
     if (b.modulus.defined()) {
         const std::string modulus = std::to_string(constant_value(b.modulus, "a bound"));
         return b.remainder.defined() ? lua_word("align_bounds", {dim, modulus, std::to_string(constant_value(b.remainder, "a bound"))})

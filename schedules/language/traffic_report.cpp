@@ -53,7 +53,7 @@ json to_json(const Moved &m) {
 std::string loop_text(const PipelineView &view, const std::string &halide_loop) {
     // FUNC.sN.VAR: "FUNC.VAR" in plain names.
     const size_t s = halide_loop.find(".s");
-    return view.name_of(halide_loop.substr(0, s)) + "." + plain_name(without_halides(halide_loop));
+    return view.name_of(halide_loop.substr(0, s)) + "." + loop_name(without_halides(halide_loop));
 }
 
 json kernels_json(const LoopTree &tree, const PipelineView &view) {

@@ -100,7 +100,7 @@ std::string tasks_in_a_vector(const Function &f) {
             if (dim.for_type == ForType::Vectorized && !inside.empty()) {
                 found = inside;
             } else if (dim.for_type == ForType::Parallel) {
-                inside = plain_name(dim.var);
+                inside = loop_name(dim.var);
             }
         }
     });

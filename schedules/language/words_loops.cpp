@@ -2,6 +2,8 @@
 
 #include "language/word.h"
 
+#include <algorithm>
+
 namespace halyard {
 
 using namespace Halide;
@@ -66,6 +68,11 @@ void tile(Call &c) {
     for (size_t i = 0; i < loops.size(); i++) {
         names.push_back(name(4, i, "_inner"));
         inners.emplace_back(names.back(), loops[i].is_rvar);
+    }
+    for (size_t i = 0; i < names.size(); i++) {
+        if (std::count(names.begin(), names.begin() + std::ptrdiff_t(i), names[i]) > 0) {
+            c.fail("makes two loops \"" + names[i] + "\"");
+        }
     }
     for (size_t i = 0; i < loops.size(); i++) {
         c.stage().split(c.loop(0, i), outers[i], inners[i], c.args[1].exprs[i], tail(c.args[2]));

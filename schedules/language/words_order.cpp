@@ -75,6 +75,30 @@ void update(Call &c) {
     c.push_stage(stage_of(c.func(), int(i) + 1), int(i) + 1);
 }
 
+void reduction(Call &c) {
+    const int update = c.self.stage_index - 1;
+    if (update < 0) {
+        c.fail("works on an update stage", "write `" + c.self.func_name + ":update(0):reduction(0)`");
+    }
+    const LoopNamer name(c.stage().get_schedule());
+    const auto &rvars = c.stage().get_schedule().rvars();
+    const int64_t i = c.args[0].present ? c.args[0].integer : 0;
+    const std::string stage = c.self.func_name + ":update(" + std::to_string(update) + ")";
+    if (i >= int64_t(rvars.size())) {
+        c.fail(rvars.empty() ? stage + " sums over no loop"
+                             : stage + " has no reduction loop " + std::to_string(i) + "; it has " + std::to_string(rvars.size()) +
+                                   ", counted from 0");
+    }
+    const std::string wanted = name(rvars[size_t(i)].var);
+    for (const auto &l : loops_of(c.stage())) {
+        if (l.name == wanted && l.is_rvar) {
+            c.push_loop(wanted);
+            return;
+        }
+    }
+    c.fail("the loop \"" + wanted + "\" of " + stage + " is no more: it was split, fused or renamed", "ask for it before that");
+}
+
 void has_condition(Call &c) {
     const int update = c.self.stage_index - 1;
     const bool found = update >= 0 && !is_const_one(c.func().function().update(update).predicate());
@@ -114,6 +138,10 @@ const std::vector<Word> kOrderWords = {
      [](Call &c) { c.stage().specialize_fail(c.args[0].text); }},
     {"update", Handle::kFunc, "index:int[0..<updates]?", "stage:Stage", "An update stage of the Func, counted from 0.",
      "sum(row) = 0\nsum(row) += x", "the second of the two", update},
+    {"reduction", Handle::kStage, "index:int[0..63]?", "loop:Loop",
+     "A loop of the reduction by its place, counted from 0, the innermost first: for a reduction whose loops have no names, "
+     "and for schedules of several algorithms.",
+     "for r_y\n  for r_x: counts(x) += 1", "r_x is the loop 0, r_y the loop 1", reduction},
     {"has_condition", Handle::kStage, "", "condition:boolean",
      "Whether the algorithm leaves out part of a reduction's loops by a condition. What rfactor makes of such a one needs "
      "all of what it reads.",

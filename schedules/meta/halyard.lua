@@ -242,6 +242,18 @@ function Stage:specialize(condition) end
 ---@return self
 function Stage:specialize_fail(message) end
 
+--- A loop of the reduction by its place, counted from 0, the innermost first: for a reduction whose loops have no names, and for schedules of several algorithms.
+---
+---```text
+---for r_y
+---  for r_x: counts(x) += 1
+---  ->
+---r_x is the loop 0, r_y the loop 1
+---```
+---@param index? integer an integer, from 0 to 63
+---@return Loop loop
+function Stage:reduction(index) end
+
 --- Whether the algorithm leaves out part of a reduction's loops by a condition. What rfactor makes of such a one needs all of what it reads.
 ---
 ---```text
@@ -1482,6 +1494,11 @@ function Funcs:names() end
 
 --- On the host, leaves exp, log, pow, tanh, sin and cos of f32 and f16 to Halide and to libm, which is called for each element. Without it they are vector code of ours: own_op.md has the errors of both.
 function Funcs:libm() end
+
+--- The Func that reads another one or an input, for one without a name: `k:reader_of(k.curve)`. Where several do, `index` says which, counted from 0 in the order of their names, of those without one by age.
+---@param func Func, index?: integer
+---@return Func
+function Funcs:reader_of(func) end
 
 --- Leaves Funcs to `halyard explore --schedule`, without names all of which the script says nothing: the statements that it finds are written in this place. It stands last, and is an error in a build.
 ---@param ... string

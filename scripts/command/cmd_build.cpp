@@ -73,7 +73,8 @@ void build(const BuildOptions &o) {
     request.function = o.name;
     request.emit = split(o.emit, ',');
     request.lint = !o.no_lint;
-    request.lint_shape = o.shape.empty() ? Dims() : parse_shape(o.shape);
+    // Of a generator of one's own the sizes are those of its arrays, of which lint knows nothing.
+    request.lint_shape = o.shape.empty() || !request.generator.empty() ? Dims() : parse_shape(o.shape);
     const explore::Pick picked = choose(o, request);
     std::vector<std::string> notes;
     const auto note = [&](const std::string &text) {

@@ -22,6 +22,7 @@
 #include "explain/explain_words.h"
 #include "kernel/failure.h"
 #include "explore/space/halide.h"
+#include "explore/space/query.h"
 #include "explore/space/search.h"
 #include "command/naive_check.h"
 #include "kernel/own_op.h"
@@ -150,11 +151,11 @@ void translate(const ExploreOptions &o, const Task &task) {
     }
 }
 
-// Where a search may begin, with the time that it took.
+// Where a search may begin, with the time that it took. What has no words is a script that calls the autoscheduler.
 std::vector<Tried> seeds_of(const std::vector<Beside> &halide) {
     std::vector<Tried> seeds;
     for (const Beside &b : halide) {
-        if (b.ok() && b.problem.empty()) {
+        if (b.ok()) {
             Proposal p;
             p.candidate = b.candidate;
             seeds.push_back({p, b.measured});
@@ -269,6 +270,7 @@ void explore_op(const ExploreOptions &o) {
     options.seconds = budget_seconds(o.budget);
     // A generator that cannot be described takes no more than what there is for all of it.
     task.limits.build_seconds = std::min(task.limits.build_seconds, options.seconds);
+    task.algorithm = algorithm_of(task);
     options.seed = o.seed;
     options.most = o.most;
     options.at_once = std::max({2, cpu().processors, cluster ? int(cluster->offers().size()) : 0});

@@ -12,6 +12,8 @@ import math
 import os
 import re
 
+from searches import pipelines
+
 from . import ratios
 from .entry import ENTRIES, FAMILIES
 from .report import cells as bench_cells, short
@@ -19,6 +21,7 @@ from .sweep import page as population
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+PIPELINES = "pipelines that nobody tuned here"
 RUNS, PAGE, README = os.path.join(HERE, "runs"), os.path.join(ROOT, "docs", "performance.md"), os.path.join(ROOT, "README.md")
 BEGIN, END = "<!-- python3 -m peers.performance writes this table -->", "<!-- end of the table -->"
 COLUMNS = ("op", "shape", "type", "machine", "ours", "best peer", "ratio", "roof")
@@ -148,7 +151,8 @@ def page(runs, recorded, pictures=None, sweeps=None):
     lines = [HEAD, "## Contents\n", "- [Summary](#summary)", "- [The runs](#the-runs)",
              "- [Where a peer is faster](#where-a-peer-is-faster)"]
     families = [f for f in FAMILIES if any(r["family"] == f for r in rows)]
-    lines += [f"- [{f}](#{f.lower().replace(' ', '-')})" for f in (population.TITLE, *families)] + [""]
+    others = pipelines.section()
+    lines += [f"- [{f}](#{f.lower().replace(' ', '-')})" for f in (population.TITLE, *families, *([PIPELINES] if others else []))] + [""]
     lines += ["## Summary\n", *lines_of(SUMMARY, summary(rows)), "", "## The runs\n"]
     for run in runs:
         what = ", ".join(sorted({r["op"] for r in run["rows"]})) if len({r["op"] for r in run["rows"]}) == 1 else "all ops"
@@ -163,6 +167,8 @@ def page(runs, recorded, pictures=None, sweeps=None):
         if pictures and family in pictures:
             lines.append(f"![{family}]({pictures[family]})\n")
         lines += [*lines_of(COLUMNS, (cells(r) for r in rows if r["family"] == family)), ""]
+    if others:
+        lines += [f"## {PIPELINES}\n", others]
     return "\n".join(lines)
 
 

@@ -79,6 +79,7 @@ TEST_CASE("the first guess for a generator that no registry knows is right", "[p
         {"conv_relu", {}},
         {"equalize", of_picture("even", 3)},
         {"harris", {}},
+        {"patch_means", of_picture("mean", 3)},
         {"pyramid_fill", of_picture("filled", 4)},
         {"recursive_blur", of_picture("smooth", 3)},
         {"stencil_chain", {{"input.0", 203}, {"input.1", 149}, {"smooth.0", 203}, {"smooth.1", 149}}},
@@ -89,7 +90,7 @@ TEST_CASE("the first guess for a generator that no registry knows is right", "[p
     const std::map<std::string, Assignments> few = {{"conv_relu", {{"width", "10"}}},
                                                     {"pyramid_fill", {{"levels", "4"}}},
                                                     {"stencil_chain", {{"stages", "4"}}},
-                                                    {"tone_laplacian", {{"levels", "3"}}}};
+                                                    {"tone_laplacian", {{"levels", "3"}, {"named", "false"}}}};
     for (const auto &[name, shape] : sizes) {
         INFO(name);
         Task t;

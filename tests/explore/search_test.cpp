@@ -6,8 +6,10 @@
 
 #include "kernel/registry.h"
 #include "explore/space/open_call.h"
+#include "explore/space/query.h"
 #include "explore/space/script_space.h"
 #include "explore/space/search.h"
+#include "explore/store/entry.h"
 
 using namespace halyard;
 using namespace halyard::explore;
@@ -227,4 +229,19 @@ TEST_CASE("forms of an algorithm that schedules choose are decided, layouts of a
     CHECK(options("layer_norm", "generator's statistics") == std::vector<std::string>{"one_pass", "two_pass"});
     CHECK(options("gemm", "generator's weights").empty());
     CHECK(options("moe_router", "generator's renormalise").empty());
+}
+
+TEST_CASE("what a generator computes is told apart, whatever its file is called", "[search]") {
+    const auto key = [](const std::string &stages) {
+        Task t;
+        t.op = "stencil_chain";
+        t.generator = std::string(HALYARD_EXPLORE_GENERATORS) + "/stencil_chain.generator";
+        t.params = {{"stages", stages}};
+        t.algorithm = algorithm_of(t);
+        t.params.clear();
+        return key_of(t).generator;
+    };
+    CHECK(key("2") == key("2"));
+    CHECK(key("2") != key("3"));
+    CHECK(key("2").find("stencil_chain.generator+") == 0);
 }

@@ -508,3 +508,26 @@ TEST_CASE("An export of candidates that is interrupted leaves no half of one", "
     CHECK(contains(r.out, "ended 143\n"));
     CHECK(names_in(pack) == Arguments{});
 }
+
+TEST_CASE("What is found for one target builds for several, of pipelines whose loops and Funcs have no names", "[stranger]") {
+    const Folder folder;
+    const auto generator = [](const std::string &name) { return std::string(HALYARD_EXPLORE_GENERATORS) + "/" + name + ".generator"; };
+    for (const std::string name : {"circle_max", "equalize", "recursive_blur", "tone_laplacian"}) {
+        Arguments of = {name, "--generator", generator(name), "--target", "avx512"};
+        if (name == "tone_laplacian") {
+            of.insert(of.end(), {"--param", "levels=3", "--param", "named=false"});
+        }
+        Arguments guess = {"explore", "--guess"}, build = {"build", "-o", folder / name, "--schedule", folder / (name + ".lua")};
+        guess.insert(guess.end(), of.begin(), of.end());
+        of[4] = "avx512,avx2";
+        build.insert(build.end(), of.begin(), of.end());
+        const ProcessResult found = run(guess);
+        INFO(found.out << found.err);
+        REQUIRE(found.exit_code == 0);
+        write_file(folder / (name + ".lua"), found.out);
+        const ProcessResult r = run(build);
+        INFO(r.err);
+        CHECK(r.exit_code == 0);
+        CHECK(names_in(folder / name) == Arguments{name + ".a", name + ".h"});
+    }
+}

@@ -90,6 +90,17 @@ return schedule "small" {
     k.g:compute_at(k.y, "row"):store_in "stack":vectorize("col", lanes)
   end,
 })")) == "");
+    // Loops by place, Funcs by what they read, and names that are free again for what becomes of a loop.
+    CHECK(schedule_small_pipeline(dir.write("places.lua", R"(
+return schedule "small" {
+  apply = function(k, p, target)
+    k:reader_of(k.x):compute_root():tile({ "col", "row" }, { 8, 4 }, "auto", { "cols", "rows" }, { "col", "row" })
+    k.f:vectorize "col"
+    k:reader_of(k.f, 1):compute_root():update(0):reduction(0):unroll(2)
+    k.hist:compute_root():update(0):reduction(0):unroll(4)
+    k.hist:update(0):reorder("box_x", "box_y"):partition("box_x", "never")
+  end,
+})")) == "");
     // In one process after errors, too.
     CHECK(schedule_small_pipeline(dir.write("bad.lua", "return schedule 'small' { apply = function(k) k.z() end }")) != "");
     CHECK(schedule_small_pipeline(dir.write("good.lua", "return schedule 'small' { apply = function(k) end }")) == "");

@@ -80,7 +80,9 @@ std::string with_findings(const ExploreResult &r) {
     if (!best.proposal.plan.placed.empty() || best.proposal.by_rules) {
         add_wrapped(lines, "Fusion: " + best.proposal.form() + ".");
     } else if (!of_script) {
-        add_wrapped(lines, "It is what Halide's " + best.proposal.candidate.origin + " makes of it, in words.");
+        const bool in_words = best.proposal.candidate.lua.find(":autoschedule(") == std::string::npos;
+        add_wrapped(lines, "It is what Halide's " + best.proposal.candidate.origin + " makes of it" +
+                               (in_words ? ", in words." : ": there are no words for all of it."));
     }
     if (r.ranking.size() > 1) {
         lines.emplace_back("Runners-up, timed in turns with it, and what they did otherwise:");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernel/failure.h"
+#include "kernel/text.h"
 
 namespace halyard::explore {
 
@@ -159,6 +160,15 @@ bool Stage::reduces() const {
     return std::any_of(loops.begin(), loops.end(), [](const Loop &l) { return l.rvar; });
 }
 
+bool Func::recurrence() const {
+    return std::any_of(stages.begin() + 1, stages.end(), [](const Stage &s) { return s.reduces() && !s.associative; });
+}
+
+bool Func::free(size_t dim) const {
+    return std::all_of(stages.begin() + 1, stages.end(),
+                       [&](const Stage &s) { return dim < s.stored.size() && s.stored[dim].is(dims[dim]); });
+}
+
 double Func::extent(const std::string &dim) const {
     const Loop *l = pure().loop(dim);
     return l ? l->extent : 1;
@@ -200,6 +210,7 @@ Description read_description(const json &j) {
         d.vector_bytes = j.at("vector_bytes");
         d.vector_registers = j.at("vector_registers");
         d.target = j.at("target");
+        d.algorithm = Hash().add(j.at("algorithm").get<std::string>()).hex();
         if (j.contains("script")) {
             read_script(d, j.at("script"));
         }

@@ -98,6 +98,10 @@ struct Func {
     bool reduction() const {
         return stages.size() > 1;
     }
+    /** Whether a value of it needs those before it, in an order that no other gives. */
+    bool recurrence() const;
+    /** Whether each update runs over all of a dimension, one by one. */
+    bool free(size_t dim) const;
     double extent(const std::string &dim) const;
     double size() const;  // bytes
 };
@@ -120,6 +124,7 @@ struct Description {
     std::map<std::string, std::vector<int64_t>> sizes;  // of buffers and integers, for which all this holds
     int vector_bytes = 64, vector_registers = 32;
     std::string target;
+    std::string algorithm;          // a hash of what is computed, and of the sizes that are estimated for it
     std::optional<OpenPlace> open;  // of a given script, if it leaves anything
 
     /** A Func, or nullptr for an input. */

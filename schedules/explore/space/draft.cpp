@@ -32,6 +32,16 @@ bool Draft::reads(const std::string &func, const std::string &of) const {
     return false;
 }
 
+double Draft::instructions() const {
+    double all = 0;
+    for (const auto &[name, f] : description.funcs) {
+        for (const Stage &s : f.stages) {
+            all += s.instructions;
+        }
+    }
+    return all;
+}
+
 double Draft::upstream(const Func &f, bool with_products) const {
     const auto known = upstream_.find({f.name, with_products});
     if (known != upstream_.end()) {

@@ -33,6 +33,8 @@ struct Draft {
     /** Whether an element of the one is made of elements of the other, with no Func between them. */
     bool reads(const std::string &func, const std::string &of) const;
 
+    /** Instructions of the whole pipeline, if nothing is computed twice. */
+    double instructions() const;
     /** Instructions of a Func and of what it reads, products in tiles among it or not. */
     double upstream(const Func &f, bool with_products = false) const;
 

@@ -23,6 +23,40 @@ private:
     // From so many rows of float32 on, tiles take less time than vectors: the parts of the weights cost what they cost.
     static constexpr double kRowsOfF32 = 57;
 
+    // Instructions for an element that are computed again in less time than it is stored, and loaded, beyond the caches.
+    static constexpr double kWasteOfMemory = 12;
+    static constexpr double kBeyondCaches = 8 << 20;
+
+    // Whether each step of a Func is some steps of what it reads: of the next level of a pyramid.
+    static bool steps_over(const Func &f, const std::string &read) {
+        return std::any_of(f.stages.begin(), f.stages.end(), [&](const Stage &s) {
+            return std::any_of(s.reads.begin(), s.reads.end(), [&](const Read &r) {
+                return r.func == read && std::any_of(r.index.begin(), r.index.end(), [&](const Index &i) {
+                           return std::any_of(i.loops.begin(), i.loops.end(), [&](const auto &l) {
+                               return std::abs(l.second) >= 2 && s.loop(l.first) && !s.loop(l.first)->rvar;
+                           });
+                       });
+            });
+        });
+    }
+
+    // A large picture, made of inputs, of which smaller ones are made, and another one of its size that needs those: no loop has both
+    // readers.
+    bool begins_pyramid(const Func &f) const {
+        bool smaller = false, other = false;
+        for (const auto &[name, x] : d_.funcs) {
+            if (draft_.reads(name, f.name)) {
+                (steps_over(x, f.name) ? smaller : other) = true;
+            }
+        }
+        const auto &reads = f.pure().reads;
+        const bool of_inputs = std::all_of(reads.begin(), reads.end(), [&](const Read &r) {
+            const Func *of = d_.func(r.func);
+            return !of || (!of->reduction() && of->pure().cost() < 0.01);
+        });
+        return smaller && other && of_inputs && f.size() > kBeyondCaches;
+    }
+
     double rows_of(const Product &p) const {
         double rows = 1;
         for (const auto &r : p.rows) {
@@ -118,11 +152,17 @@ private:
             if (f->permuted) {
                 continue;  // its order in memory is what it is for
             }
+            if (turns_recurrence(*f)) {
+                if (choices_.yes("inline " + f->name, false)) {
+                    inlined.insert(f->name);
+                }
+                continue;
+            }
             if (f->pure().cost() < 0.01 && !copy) {
                 inlined.insert(f->name);  // another name of what it reads
                 continue;
             }
-            bool guess = copy && f->pure().cost() < 0.01 ? !worth_copying(*f) : waste <= 2;
+            bool guess = copy && f->pure().cost() < 0.01 ? !worth_copying(*f) : waste <= (begins_pyramid(*f) ? kWasteOfMemory : 2);
             const bool window = std::any_of(products_.begin(), products_.end(),
                                             [&](const auto &p) { return p.second.stencil && draft_.reads(p.first, f->name); });
             guess = guess || window;
@@ -145,6 +185,23 @@ private:
             }
         }
         return nullptr;
+    }
+
+    // A copy of what a recurrence leaves in columns, in rows for the next recurrence: read where it lies, each step of that one would be
+    // far from the one before.
+    bool turns_recurrence(const Func &f) const {
+        if (f.reduction() || f.output || f.dims.size() < 2 || f.pure().reads.size() != 1 || f.pure().cost() > 0.01) {
+            return false;
+        }
+        const Read &r = f.pure().reads[0];
+        const Func *of = d_.func(r.func);
+        const bool turned = !r.index.empty() && !r.index[0].uses(f.dims[0]) &&
+                            std::any_of(r.index.begin(), r.index.end(), [&](const Index &i) { return i.is(f.dims[0]); });
+        if (!of || !of->recurrence() || !turned || f.extent(f.dims[0]) < d_.lanes() || f.extent(f.dims[1]) < d_.lanes()) {
+            return false;
+        }
+        return std::any_of(d_.funcs.begin(), d_.funcs.end(),
+                           [&](const auto &other) { return other.second.recurrence() && draft_.reads(other.first, f.name); });
     }
 
     bool copies_columns(const Func &f) const {

@@ -126,11 +126,27 @@ std::optional<At> Levels::move_out(const Func &f, At at) const {
         if (l.vector || (tile && l.inside_tile)) {
             continue;
         }
-        if (std::any_of(l.dims.begin(), l.dims.end(), [&](const std::string &dim) { return moving.count(dim) > 0; })) {
+        if (std::any_of(l.dims.begin(), l.dims.end(), [&](const std::string &dim) { return moving.count(dim) > 0; }) &&
+            !needs_all(f, {at.nest, i})) {
             return At{at.nest, i};
         }
     }
     return std::nullopt;
+}
+
+// Whether each turn of a loop needs all of the few planes that it moves, as colours that share the weight of a pixel: one turn is enough.
+bool Levels::needs_all(const Func &f, const At &at) const {
+    const Level &l = plan_.nests.at(at.nest).levels[at.level];
+    const Region &region = region_at(f, at);
+    bool any = false;
+    for (const auto &[dim, loops] : drivers_from(f.name, at.nest)) {
+        const bool moved = std::any_of(l.dims.begin(), l.dims.end(), [&](const std::string &d) { return loops.count(d) > 0; });
+        if (moved && (region.count(dim) == 0 || region.at(dim) < f.extent(dim) || f.extent(dim) <= 1 || f.extent(dim) > 16)) {
+            return false;
+        }
+        any = any || moved;
+    }
+    return any && l.extent > 1;
 }
 
 const Drivers &Levels::drivers_from(const std::string &func, const std::string &nest) const {

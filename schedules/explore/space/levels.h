@@ -46,6 +46,7 @@ private:
     size_t index_of(const Placed &p) const;
     std::optional<At> join(At a, At b) const;
     std::optional<At> move_out(const Func &f, At at) const;
+    bool needs_all(const Func &f, const At &at) const;
     Drivers drivers(const std::string &func, const std::string &nest) const;
     Region region(const Func &f, const At &at) const;
     bool joined(const std::string &func, const std::string &nest) const;

@@ -89,7 +89,8 @@ public:
             if (!job.empty() && dim == first_wide(job)) {
                 const double units = std::ceil(extent(dim) / double(c.tile));
                 const double enough = std::max(1.0, parallel / (8.0 * r_.threads));
-                const int64_t guess = int64_t(std::min(r_.windows ? 64.0 : 8.0, enough));
+                int64_t guess = int64_t(std::min(r_.windows ? 64.0 : 8.0, enough));
+                guess = r_.lanes.count(dim) && extent(dim) >= 2.0 * r_.threads * d_.lanes() ? std::max<int64_t>(guess, d_.lanes()) : guess;
                 c.task = choices_.number("task of " + f_.name, {1, 2, 4, 8, 16, 32, 64, 128}, guess, int64_t(units));
                 c.task = c.task == 1 ? 0 : c.task;
             }

@@ -32,6 +32,7 @@ struct NestRequest {
     std::string strip;                       // the dimension along which a sum that is stored whole may be in SIMD lanes
     std::vector<std::string> sum;            // and the loops of that sum
     bool windows = false;                    // which overlap from row to row: what a task begins with is computed twice
+    std::set<std::string> lanes;             // along which recurrences that are read run free: a task has some SIMD lanes of them
     double cost = 0;                         // instructions for an element
 };
 

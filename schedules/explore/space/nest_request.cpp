@@ -35,6 +35,14 @@ public:
                 }
             }
         }
+        for (const Read &read : graph_->reads(f.name, f.reduction() ? 1 : 0)) {
+            const Func *of = d_.func(read.func);
+            for (size_t i = 0; of && of->recurrence() && i < read.index.size(); i++) {
+                if (of->free(i) && of->extent(of->dims[i]) >= 2 * d_.lanes() && read.index[i].loops.size() == 1) {
+                    r.lanes.insert(read.index[i].loops.begin()->first);
+                }
+            }
+        }
         r.windows = has_windows(f.name);
         if (const auto it = draft_.named.find(f.name); it != draft_.named.end()) {
             r.named = it->second;
@@ -53,7 +61,8 @@ public:
             }
         }
         for (const auto &dim : f.dims) {
-            if (!moving.empty() && !moving.count(dim) && f.extent(dim) > 1 && f.extent(dim) <= 16) {
+            const bool few = f.extent(dim) > 1 && f.extent(dim) <= 16;
+            if (few && ((!moving.empty() && !moving.count(dim)) || shares_plane(f, dim))) {
                 r.still.insert(dim);
             }
         }
@@ -75,6 +84,22 @@ public:
     }
 
 private:
+    // Whether each plane along a dimension reads the one of its own and the same other one, as colours the weight of a pixel.
+    bool shares_plane(const Func &f, const std::string &dim) const {
+        std::set<std::pair<std::string, size_t>> own, same;
+        for (const Read &read : graph_->reads(f.name, f.reduction() ? 1 : 0)) {
+            const Func *of = d_.func(read.func);
+            for (size_t i = 0; !(of && of->reduction()) && i < read.index.size(); i++) {
+                if (read.index[i].is(dim)) {
+                    own.insert({read.func, i});
+                } else if (read.index[i].loops.empty()) {
+                    same.insert({read.func, i});
+                }
+            }
+        }
+        return std::any_of(own.begin(), own.end(), [&](const auto &r) { return same.count(r) > 0; });
+    }
+
     // What is reduced, or made of that one by one: readers of a part of it go together. A picture that is read twice as large is none.
     bool is_statistic(const std::string &name) const {
         const Func *f = d_.func(name);

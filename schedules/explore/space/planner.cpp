@@ -14,8 +14,6 @@ namespace {
 
 // Instructions that take longer than to hand them to a thread.
 constexpr double kWorthThreads = 1e6;
-// Windows that are computed in the loops of one Func.
-constexpr int kMostWindows = 6;
 
 class Planner {
 public:
@@ -197,16 +195,20 @@ private:
     }
 
     // Windows over windows are stored whole after so many: each is wider than the one before it, and Halide's time to compile them
-    // grows faster than their number. So is a picture that is smaller than what is made of it, as a level of a pyramid.
-    bool ends_strip(const Func &f, const At &at) const {
+    // grows faster than their number. So is a picture that is smaller than what is made of it, as a level of a pyramid, from where on
+    // tasks would make much of it again.
+    bool ends_strip(const Func &f, const At &at, const At &task) const {
         const auto elements = [](const Func &x) { return x.size() / std::max(x.bytes, 1); };
         const auto inside = std::count_if(plan_.placed.begin(), plan_.placed.end(),
                                           [&](const auto &p) { return p.second.place == Place::kAt && p.second.in == at.nest; });
-        return inside >= kMostWindows || elements(f) < 0.5 * elements(*d_.func(at.nest));
-    }
-
-    static bool is_recurrence(const Func &f) {
-        return std::any_of(f.stages.begin() + 1, f.stages.end(), [](const Stage &s) { return s.reduces() && !s.associative; });
+        if (inside >= 3 && inside >= choices_.number("windows in one loop", {3, 6, 11, 16}, 6)) {
+            return true;
+        }
+        if (elements(f) >= 0.5 * elements(*d_.func(at.nest))) {
+            return false;
+        }
+        const double again = draft_.upstream(f) * (levels_.recomputed(f, task) - 1);
+        return again > 0.1 * draft_.instructions() || !choices_.yes("levels in strips", false);
     }
 
     // Whether enough is computed at once there along a dimension that each step has all of.
@@ -214,8 +216,7 @@ private:
         const Region &region = levels_.region_at(f, at);
         for (size_t i = 0; i < f.dims.size(); i++) {
             const auto it = region.find(f.dims[i]);
-            const bool free = std::all_of(f.stages.begin() + 1, f.stages.end(), [&](const Stage &s) { return s.stored[i].is(f.dims[i]); });
-            if (free && it != region.end() && it->second >= d_.lanes()) {
+            if (f.free(i) && it != region.end() && it->second >= d_.lanes()) {
                 return true;
             }
         }
@@ -249,10 +250,10 @@ private:
             return "root";
         }
         // A recurrence waits for its own steps: it wants a free dimension in SIMD lanes.
-        if (is_recurrence(f) && !has_lanes(f, at)) {
+        if (f.recurrence() && !has_lanes(f, at)) {
             return task.level != at.level && has_lanes(f, task) ? "task" : "root";
         }
-        if (!f.reduction() && levels_.recomputed(f, at) > 1.2 && ends_strip(f, at)) {
+        if (!f.reduction() && levels_.recomputed(f, at) > 1.2 && ends_strip(f, at, task)) {
             return "root";
         }
         const double allowed = (f.reduction() ? 0.01 : 0.1) * total_, whole = draft_.upstream(f);

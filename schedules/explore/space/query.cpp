@@ -218,7 +218,9 @@ ProcessResult run_plugin(const Task &task, const Assignments &params, const std:
     return run_generator(run);
 }
 
-Description describe_pipeline(const Task &task, const Assignments &params, const GivenScript *script) {
+namespace {
+
+Description describe(const Task &task, const Assignments &params, const GivenScript *script) {
     const TemporaryDirectory work(temporary_root());
     const std::string file = (fs::path(work.path()) / "description.json").string();
     nlohmann::json request = {{"describe", file}, {"sizes", sizes_text(task, params)}};
@@ -238,6 +240,27 @@ Description describe_pipeline(const Task &task, const Assignments &params, const
     Description d = read_description(json);
     add_copies(d);
     return d;
+}
+
+}  // namespace
+
+Description describe_pipeline(const Task &task, const Assignments &params, const GivenScript *script) {
+    if (script) {
+        return describe(task, params, script);  // which a search may have written anew
+    }
+    // Of a large pipeline it takes seconds.
+    static std::map<std::string, Description> known;
+    std::string key =
+        task.op + "\n" + task.generator + "\n" + task.target + "\n" + assignments_text(task.params) + "\n" + assignments_text(params);
+    for (const auto &d : task.shape) {
+        key += fmt::format("\n{}={}", d.first, d.second);
+    }
+    const auto found = known.find(key);
+    return found != known.end() ? found->second : known.emplace(key, describe(task, params, nullptr)).first->second;
+}
+
+std::string algorithm_of(const Task &task) {
+    return task.generator.empty() ? "" : describe_pipeline(task, {}).algorithm;
 }
 
 }  // namespace halyard::explore

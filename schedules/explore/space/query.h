@@ -37,6 +37,9 @@ struct GivenScript {
 /** Runs the generator with the plugin. Throws Failure with the generator's message, or the script's. */
 Description describe_pipeline(const Task &task, const Assignments &params, const GivenScript *script = nullptr);
 
+/** What the generator of the task computes, as a hash; "" for those of the registry, which the version of Halyard names. Throws Failure. */
+std::string algorithm_of(const Task &task);
+
 /** The generator with the plugin, which is asked for `request`; nothing is compiled. What it
  * writes goes into `folder`. */
 ProcessResult run_plugin(const Task &task, const Assignments &params, const std::string &folder, const nlohmann::json &request);

@@ -22,6 +22,7 @@ namespace halyard::explore {
 namespace {
 
 constexpr size_t kAskEvery = 24;            // candidates
+constexpr double kSortShare = 0.02;         // of the time that is left: to predict what is next to the best
 const std::string kParam = "generator's ";  // decisions about parameters of the generator
 const std::string kSchedule = "schedule";   // which of several scripts
 const std::string kRules = "by rules";      // none of them
@@ -267,6 +268,41 @@ struct Search::Implementation {
         return result;
     }
 
+    // The most promising first. Planning all of many may take longer than there is: what is not looked at in time comes last.
+    std::vector<Answers> by_prediction(std::vector<Answers> many) {
+        std::vector<std::pair<double, Answers>> order;
+        const double until = elapsed() + kSortShare * std::max(options.seconds - elapsed(), 0.0);
+        for (Answers &a : many) {
+            double predicted = 1e30;
+            try {
+                predicted = elapsed() < until ? propose(a).candidate.predicted : predicted;
+            } catch (const Failure &) {
+                // said where it is tried
+            }
+            order.emplace_back(predicted, std::move(a));
+        }
+        std::stable_sort(order.begin(), order.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+        many.clear();
+        for (auto &o : order) {
+            many.push_back(std::move(o.second));
+        }
+        return many;
+    }
+
+    // Other answers of structure, one at a time. From a better one it goes on at once: a round of all of them may take longer than
+    // there is.
+    void climb(const Proposal &guess) {
+        for (bool better = true; better && !over();) {
+            better = false;
+            const std::vector<Answers> next = by_prediction(neighbours(winner() ? winner()->proposal : guess, false, false));
+            const size_t few = size_t(std::max(options.at_once, 1));
+            for (size_t at = 0; at < next.size() && !over() && !better; at += few) {
+                better = try_all({next.begin() + std::ptrdiff_t(at), next.begin() + std::ptrdiff_t(std::min(at + few, next.size()))},
+                                 "another form");
+            }
+        }
+    }
+
     Answers mutated(const Proposal &p, int changes) {
         Answers a = p.answers;
         for (int i = 0; i < changes && !p.points.empty(); i++) {
@@ -306,12 +342,7 @@ struct Search::Implementation {
         }
         Proposal guess = propose({});
         // What is fused, first: numbers matter within a form.
-        const Proposal *from = winner() ? &winner()->proposal : &guess;
-        for (bool better = true; better && !over();) {
-            const Proposal p = *from;
-            better = try_all(neighbours(p, false, false), "another form");
-            from = winner() ? &winner()->proposal : from;
-        }
+        climb(guess);
         while (!over() && (winner() || pending > 0)) {
             const Proposal p = winner() ? winner()->proposal : guess;
             std::vector<Answers> next = neighbours(p, true, true);

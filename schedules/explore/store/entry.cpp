@@ -134,10 +134,14 @@ std::string shape_key(const Dims &shape) {
     return join(items, ",");
 }
 
+std::string generator_key(const std::string &executable, const std::string &algorithm) {
+    return fs::path(executable).filename().string() + (algorithm.empty() ? "" : "+" + algorithm);
+}
+
 Key key_of(const Task &task) {
     Key k;
     k.op = task.op;
-    k.generator = task.generator.empty() ? "" : fs::path(task.generator).filename().string();
+    k.generator = task.generator.empty() ? "" : generator_key(task.generator, task.algorithm);
     k.shape = shape_key(task.shape);
     k.params = assignments_text(task.params);
     k.target = target_key(task.target);

@@ -27,6 +27,9 @@ struct Key {
 /** Of a task on this machine, with these compilers. */
 Key key_of(const Task &task);
 
+/** How keys name a generator of one's own: by its file, and what it computes. */
+std::string generator_key(const std::string &executable, const std::string &algorithm);
+
 /** This machine and these compilers, as keys name them. */
 std::string this_machine();
 /** What runs code for a target here: this machine, or its CUDA device; "" where it has none. */

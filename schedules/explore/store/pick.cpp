@@ -11,6 +11,7 @@
 #include "kernel/cpu.h"
 #include "language/diagnostics.h"
 #include "kernel/failure.h"
+#include "explore/space/query.h"
 #include "kernel/generator_params.h"
 #include "kernel/paths.h"
 #include "kernel/process.h"
@@ -91,6 +92,21 @@ bool same_devices(const std::string &measured, const std::string &target) {
                                       : measured == target_key(target);
 }
 
+// What is known of an algorithm is not handed to another one of its name.
+std::string algorithm_for(const GenerateRequest &request, const Dims &shape) {
+    Task task;
+    task.op = request.op;
+    task.generator = request.generator;
+    task.shape = shape;
+    task.params = request.params;
+    task.target = request.target;
+    try {
+        return algorithm_of(task);
+    } catch (const Failure &) {
+        return "unknown";  // the build says why
+    }
+}
+
 // Whether a record is of a task with these parameters of the generator, or those.
 bool is_of(const Entry &e, const GenerateRequest &request, const Assignments &params, const Assignments &others) {
     try {
@@ -142,7 +158,8 @@ std::vector<Entry> candidates(Database &database, const GenerateRequest &request
         }
     }
     const Assignments params = beside_defaults(request, request.params), interface = wanted_interface(request);
-    const std::string generator = request.generator.empty() ? "" : fs::path(request.generator).filename().string();
+    const bool own_generator = !request.generator.empty() && !found.empty();
+    const std::string generator = own_generator ? generator_key(request.generator, algorithm_for(request, shape)) : "";
     found.erase(std::remove_if(found.begin(), found.end(),
                                [&](const Entry &e) {
                                    return (e.key.machine != own && !akin(e, own)) || e.key.generator != generator ||
