@@ -126,7 +126,9 @@ void check(const Pipeline &p) {
         GenerateRequest request = request_of(p, {});
         bool across = false;
         for (const auto &[name, value] : p.params[n]) {
-            (name == "across" || name == "block" || name == "doubled" || name == "twice" ? request.params : request.set)[name] = value;
+            const bool of_generator =
+                name == "across" || name == "block" || name == "doubled" || name == "twice" || name == "within";
+            (of_generator ? request.params : request.set)[name] = value;
             across = across || (name == "across" && value == "true");
         }
         GenerateRequest naive = request_of(p, request.params);
@@ -209,9 +211,11 @@ TEST_CASE("operands that are scaled on the way in: inline, and as a stage in reg
 TEST_CASE("a result that ends before its array does", "[half_of_rows]") {
     for (const char *doubled : {"false", "true"}) {
         for (const char *rows : {"64", "16"}) {
-            check({"half_of_rows",
-                   {{{"rows", rows}, {"columns", "64"}, {"doubled", doubled}}},
-                   {{70, 72, 192, 0}, {260, 64, 64, 0}, {3, 8, 8, 0}}});
+            for (const char *within : {"false", "true"}) {
+                check({"half_of_rows",
+                       {{{"rows", rows}, {"columns", "64"}, {"doubled", doubled}, {"within", within}}},
+                       {{70, 72, 192, 0}, {260, 64, 64, 0}, {3, 8, 8, 0}}});
+            }
         }
     }
 }
