@@ -5,6 +5,7 @@
 //   HALYARD_SIZES=40 HALYARD_SIZES_SEED=1 HALYARD_SIZES_PLACE=cuda HALYARD_SIZES_CALLS=20 ops_test "gemm: random sizes"
 //
 // builds 40 libraries, each of the next seed; a failure names its seed. HALYARD_SIZES_SCHEDULE=swiglu_int8 is of that schedule alone.
+// With HALYARD_SIZES_BOUND=1 a schedule says that results have so many elements along one or two dimensions, and so have the calls.
 
 #include <dlfcn.h>
 
@@ -19,6 +20,7 @@
 #include "harness.h"
 #include "setting.h"
 #include "kernel/paths.h"
+#include "kernel/process.h"
 #include "kernel/registry.h"
 #include "kernel/schedules.h"
 #include "kernel/targets.h"
@@ -171,6 +173,72 @@ Assignments draw_build(const OpTest &test, const std::string &op, Draw &draw, bo
     return settled;
 }
 
+// The dimensions of an output, as an error of the language names them.
+std::vector<std::string> dimensions_of(const std::string &op, const Assignments &choices, const std::string &output,
+                                       const std::string &folder) {
+    Assignments asked = choices;
+    asked["schedule"] = folder + "/" + op + ".lua";
+    write_file(asked["schedule"], fmt::format("return schedule \"{}\" {{ target = \"{}\", apply = function(k) "
+                                              "k.{}:bound_extent(\"?\", 1) end }}\n",
+                                              op, choices.at("target") == kCudaTarget ? "cuda" : "cpu", output));
+    std::vector<std::string> names;
+    try {
+        build(op, asked);
+    } catch (const std::exception &e) {
+        const std::string text = e.what();
+        const size_t line = text.find("its dimensions are ");
+        for (size_t at = text.find('"', line); line != std::string::npos && at < text.find('\n', line);) {
+            const size_t end = text.find('"', at + 1);
+            names.push_back(text.substr(at + 1, end - at - 1));
+            at = text.find('"', end + 1);
+        }
+    }
+    return names;
+}
+
+// Has the schedule that ships say these lines before all others.
+void say_first(const std::string &op, Assignments &choices, const std::string &lines, const std::string &folder) {
+    for (const auto &s : schedules_of(op)) {
+        if (s.name == choices.at("schedule") && (s.place == "cuda") == (choices.at("target") == kCudaTarget)) {
+            std::string text = read_file(s.path);
+            const size_t apply = text.find("apply = function(k");
+            text.insert(text.find(')', apply) + 1, lines);
+            choices["schedule"] = folder + "/" + s.name + ".lua";
+            write_file(choices["schedule"], text);
+            return;
+        }
+    }
+}
+
+// The schedule with bounds of an output before all that it says, and the sizes of calls that they leave.
+Dims bound(const std::string &op, Assignments &choices, const std::string &folder, Draw &draw) {
+    std::vector<OpArgument> outputs;
+    for (const auto &a : find_op(op).arguments) {
+        if (a.output && a.is_buffer() && !a.optional) {
+            outputs.push_back(a);
+        }
+    }
+    std::string lines;
+    Dims sizes;
+    if (outputs.empty()) {
+        return sizes;
+    }
+    const OpArgument &output = draw.of(outputs);
+    const auto names = dimensions_of(op, choices, output.name, folder);
+    for (uint32_t n = 1 + draw.below(2); n > 0 && names.size() == output.extents.size(); n--) {
+        const size_t d = draw.below(uint32_t(names.size()));
+        const std::string &size = output.extents[d];
+        const bool plain = std::all_of(size.begin(), size.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+        if (plain && !std::isdigit(static_cast<unsigned char>(size[0])) && sizes.count(size) == 0) {
+            sizes[size] = draw.of<int>({1, 1, 1, 2, 3, 4, 5, 8, 16, 17, 33, 64});
+            lines += fmt::format("\n    k.{}:bound_extent(\"{}\", {})", output.name, names[d], sizes[size]);
+        }
+    }
+    std::cerr << op << " " << choices.at("schedule") << lines << "\n";
+    say_first(op, choices, lines, folder);
+    return sizes;
+}
+
 void check_sizes(const OpTest &test, const std::string &op) {
     const char *place = std::getenv("HALYARD_SIZES_PLACE");
     const bool on_cuda = place && std::string(place) == kCudaTarget;
@@ -178,10 +246,13 @@ void check_sizes(const OpTest &test, const std::string &op) {
     int right = 0, refused = 0, unbuilt = 0;
     for (int seed = first; seed < first + setting("HALYARD_SIZES", 1); seed++) {
         Draw draw{uint32_t(seed)};
-        const Assignments choices = draw_build(test, op, draw, on_cuda);
+        Assignments choices = draw_build(test, op, draw, on_cuda);
+        const std::string schedule = choices.empty() ? "" : choices.at("schedule");
         if (choices.empty() || !why_skipped(choices.at("target")).empty()) {
             continue;
         }
+        const TemporaryDirectory folder(temporary_root());
+        const Dims bounded = setting("HALYARD_SIZES_BOUND", 0) ? bound(op, choices, folder.path(), draw) : Dims();
         std::unique_ptr<CompiledKernel> kernel;
         try {
             kernel = std::make_unique<CompiledKernel>(build(op, choices));
@@ -195,11 +266,13 @@ void check_sizes(const OpTest &test, const std::string &op) {
             Case c = draw.of(cases);
             c.what = fmt::format("call {}", n);
             c.dims = draw.dims(c.dims);
-            for (const auto &fixed : test.fixed_dims(choices.at("schedule"))) {
+            for (const auto &fixed : test.fixed_dims(schedule)) {
                 c.dims[fixed.first] = fixed.second;
             }
-            for (const auto &given : given_dims()) {
-                c.dims[given.first] = given.second;
+            for (const auto &list : {given_dims(), bounded}) {
+                for (const auto &given : list) {
+                    c.dims[given.first] = given.second;
+                }
             }
             c.alter = setting("HALYARD_SIZES_SPECIALS", 0) && draw.one_in(3) ? draw.specials(*kernel, c.what) : nullptr;
             if (on_cuda) {
@@ -235,6 +308,24 @@ void check_sizes(const OpTest &test, const std::string &op) {
 }
 
 }  // namespace
+
+// Bounds by which vectors end in the middle, and rows begin at multiples of a vector in an array that begins anywhere.
+TEST_CASE("results of so many rows or columns", "[bounds]") {
+    const auto check = [](const OpTest &test, const std::string &op, const Assignments &params, const std::string &line, const Dims &dims,
+                          Placement placement) {
+        const TemporaryDirectory folder(temporary_root());
+        Assignments choices = params;
+        choices.insert({{"schedule", op + ".unfused"}, {"target", kCudaTarget}});
+        say_first(op, choices, line, folder.path());
+        Case c;
+        c.dims = dims;
+        CHECK(check_case(test, find_op(op), build(op, choices), c, placement, 1) == "");
+    };
+    check(swiglu_test(), "swiglu", {{"add_bias", "true"}}, " k.y:bound_extent(\"col\", 17)", {{"m", 161}, {"n", 17}, {"k", 15}},
+          Placement::kPadded);
+    check(swiglu_mlp_test(), "swiglu_mlp", {}, " k.y:bound_extent(\"row\", 17)", {{"m", 17}, {"hidden", 17}, {"k", 11}, {"n", 29}},
+          Placement::kViewOfOddAddress);
+}
 
 #define HALYARD_OP(name, ...)                                                                                                              \
     TEST_CASE(#name ": random sizes", "[.sizes]") {                                                                                        \
