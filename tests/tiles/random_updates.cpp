@@ -21,15 +21,19 @@ public:
     GeneratorParam<bool> within{"within", false};    // the result is an array of the pipeline
     GeneratorParam<bool> doubled{"doubled", false};  // the rows are computed
     GeneratorParam<bool> across{"across", false};    // b [n, k]
+    // Of an operand, of the array of the pipeline, and of a dimension.
+    GeneratorParam<std::string> name_a{"name_a", "a"}, name_half{"name_half", "half"}, name_col{"name_col", "col"};
 
     void configure() {
-        a = add_input<Buffer<>>("a", type, 2);
+        a = add_input<Buffer<>>(name_a.value(), type, 2);
         b = add_input<Buffer<>>("b", type, 2);
         y = add_output<Buffer<>>("y", result, 2);
     }
 
     void generate() {
         const RDom k(0, a->width(), "k");
+        const Var col(name_col.value());
+        Func half(name_half.value());
         Func to = within ? half : Func(*y);
         to(col, row) = cast(result, 7);
         std::istringstream all(updates.value());
@@ -51,11 +55,8 @@ public:
             if (columns != "all") {
                 ranges.insert(ranges.begin(), domain(columns, n, wide));
             }
-            RDom both(ranges, "r" + of);
+            const RDom both(ranges, "r" + of);
             const RVar r = both[int(ranges.size()) - 1], x = both[0];
-            if (rows == "where") {
-                both.where(r % (n + 2) != 1);
-            }
             const Expr c = columns == "all" ? Expr(col) : Expr(x);
             const Expr at_col = columns == "all" ? c : place(columns, n, x, wide), at_row = place(rows, n, r, a->height());
             const Expr sum = acc(c, r);
@@ -81,8 +82,8 @@ private:
                : how == "from"   ? Range(0, max(extent - n, 0))
                : how == "first"  ? Range(0, min(extent, n))
                : how == "every"  ? Range(0, (extent + n) / (n + 1))
-               : how == "middle" ? Range(min(n, extent - 1), max(extent - 2 * n, 0))
-                                 : Range(0, extent);  // all, back, where
+               : how == "middle" ? Range(n, max(extent - 2 * n, 0))
+                                 : Range(0, extent);  // all, back
     }
 
     static Expr place(const std::string &how, int n, const Expr &i, const Expr &extent) {
@@ -91,8 +92,7 @@ private:
 
     Input<Buffer<>> *a = nullptr, *b = nullptr;
     Output<Buffer<>> *y = nullptr;
-    Var col{"col"}, row{"row"};
-    Func half{"half"};
+    Var row{"row"};
 };
 
 }  // namespace

@@ -3,9 +3,12 @@
 //
 //   HALYARD_RANDOM_UPDATES=2000 HALYARD_RANDOM_SEED=1 tiles_test "[updates]"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <random>
+#include <regex>
+#include <set>
 
 #include <catch2/catch.hpp>
 
@@ -23,7 +26,9 @@ using namespace tiles_test;
 
 struct Case {
     Assignments params;
+    std::string a = "a";  // what it is called
     bool across = false;
+    int least = 1;  // elements along each dimension, of calls
     std::string schedule;
 };
 
@@ -45,9 +50,11 @@ Case draw_case(uint64_t seed) {
     }
     const int count = d.one_in(3) ? 2 : 1;
     for (int i = 0; i < count; i++) {
-        const auto rows = d.of<std::string>({"half", "from", "first", "every", "middle", "all", "back", "where"});
+        const auto rows = d.of<std::string>({"half", "from", "first", "every", "middle", "all", "back"});
         const auto columns = d.of<std::string>({"all", "all", "all", "half", "from", "first", "middle", "every"});
         const int number = d.of<int>({1, 3, 8, 16, 63, 64, 65, 72});
+        const auto leaves_out = [](const std::string &how) { return how == "from" || how == "middle"; };
+        c.least = std::max(c.least, leaves_out(rows) || leaves_out(columns) ? 2 * number : 1);
         const auto value = d.of<std::string>({"sum", "sum", "scaled", "old"});
         c.params["updates"] += fmt::format("{}{}.{}.{}.{}", i ? " " : "", rows, columns, number, value);
         const int tile = d.of<int>({16, 32, 64, 64, 64, 128, 128, 192}), wide = tile <= 32 ? d.of<int>({32, 64}) : d.of<int>({64, 64, 128});
@@ -74,7 +81,7 @@ std::vector<double> result_of(const CompiledKernel &kernel, const Case &c, const
     KernelArguments arguments(kernel);
     Draw d(seed * 31 + (plain ? 1 : 0));
     for (const auto &a : kernel.arguments()) {
-        const std::vector<int> extents = a.name == "a"   ? std::vector<int>{s.k, s.m}
+        const std::vector<int> extents = a.name == c.a   ? std::vector<int>{s.k, s.m}
                                          : a.name == "b" ? c.across ? std::vector<int>{s.n, s.k} : std::vector<int>{s.k, s.n}
                                                          : std::vector<int>{s.n, s.m};
         HostBuffer &b = arguments.buffer(a.name, plain ? Layout(extents) : drawn_layout(extents, d));
@@ -82,7 +89,7 @@ std::vector<double> result_of(const CompiledKernel &kernel, const Case &c, const
             continue;
         }
         std::vector<double> values(b.size());
-        std::mt19937 random{uint32_t(seed) + uint32_t(a.name[0])};
+        std::mt19937 random{uint32_t(seed) + (a.name == "b" ? 98 : 97)};
         for (auto &v : values) {
             v = int(random() >> 8) % 3 - 1;
         }
@@ -94,9 +101,8 @@ std::vector<double> result_of(const CompiledKernel &kernel, const Case &c, const
 }
 
 // Whether it is built; what is, computes what the naive schedule does.
-bool check_seed(int seed) {
+bool check(const Case &c, int seed) {
     const TempDir folder;
-    const Case c = draw_case(uint64_t(seed));
     INFO("seed " << seed << ": " << assignments_text(c.params) << "\n" << c.schedule);
     GenerateRequest request;
     request.op = "random_updates";
@@ -131,7 +137,7 @@ bool check_seed(int seed) {
         for (int call = 0; call < 3; call++) {
             const bool whole = d.one_in(3);
             const auto size = [&](int most) { return whole ? (1 + d.below(most / 8)) * 8 : 1 + d.below(most); };
-            const Sizes s = {size(200), size(150), size(150)};
+            const Sizes s = {std::max(size(200), c.least), std::max(size(150), c.least), size(150)};
             INFO("capability " << capability << ", call " << call << ": m=" << s.m << " n=" << s.n << " k=" << s.k);
             std::string error;
             const auto should = result_of(reference, c, s, uint64_t(seed + call), true, error);
@@ -154,7 +160,84 @@ bool check_seed(int seed) {
     return true;
 }
 
+bool check_seed(int seed) {
+    return check(draw_case(uint64_t(seed)), seed);
+}
+
+// All words of the kernels.
+std::vector<std::string> words_of_kernels(const Case &c) {
+    const TempDir folder;
+    GenerateRequest request;
+    request.op = "random_updates";
+    request.generator = HALYARD_TILE_PIPELINES;
+    request.params = c.params;
+    request.schedule = folder.write("random_updates.lua", c.schedule);
+    request.target = "cuda";
+    request.devices = "sm_80,sm_90a";
+    request.emit = {"cuda"};
+    const Generated result = generate(make_plan(request), folder.path());
+    REQUIRE(result.error == "");
+    const std::string text = std::regex_replace(read_file(folder.path() + "/random_updates.cu"), std::regex("//.*"), "");
+    std::set<std::string> words;
+    const std::regex word("[A-Za-z][A-Za-z0-9_]*");
+    for (std::sregex_iterator it(text.begin(), text.end(), word), end; it != end; ++it) {
+        const std::string w = it->str();
+        if (w.find("random_updates") == std::string::npos && w.find("__") == std::string::npos && w.size() < 40) {
+            words.insert(w);
+        }
+    }
+    return {words.begin(), words.end()};
+}
+
+void replace_all(std::string &text, const std::string &from, const std::string &to) {
+    text = std::regex_replace(text, std::regex("\\b" + from + "\\b"), to);
+}
+
+// The case with names that its kernels have, too: of an operand, an array, a dimension and the loops.
+Case renamed(Case c, const std::vector<std::string> &words, Draw &d) {
+    static const std::set<std::string> kKeywords = {"const", "int",  "float", "for",  "if",      "else",   "extern", "void",
+                                                    "bool",  "auto", "char",  "true", "alignas", "static", "false",  "unsigned"};
+    std::set<std::string> taken = {"a", "b", "y", "half", "index", "row", "col", "k"};
+    const auto word = [&](bool of_c) {
+        for (;;) {
+            const std::string w = d.of(words);
+            const bool number = w[0] == 't' && w.find_first_not_of("0123456789", 1) == std::string::npos;  // of Halide
+            if ((!of_c || kKeywords.count(w) == 0) && !number && taken.insert(w).second) {
+                return w;
+            }
+        }
+    };
+    c.a = word(true);
+    c.params["name_a"] = c.a;
+    c.params["name_half"] = word(false);
+    replace_all(c.schedule, "k\\.half", "k[\"" + c.params["name_half"] + "\"]");
+    for (const char *loop : {"tile_row", "row_in_tile", "col_in_tile", "tile_col0", "tile_col1"}) {
+        replace_all(c.schedule, loop, word(false));
+    }
+    return c;
+}
+
 }  // namespace
+
+TEST_CASE("names that kernels have, too", "[names]") {
+    const int cases = setting("HALYARD_RANDOM_NAMES", 3), first = setting("HALYARD_RANDOM_SEED", 1);
+    WARN("seeds " << first << " to " << first + cases - 1);
+    int refused = 0;
+    for (int seed = first; seed < first + cases; seed++) {
+        Draw d(uint64_t(seed) + 99);
+        Case c;
+        // A schedule that is refused has no words.
+        std::vector<std::string> words;
+        for (int n = 0; words.empty(); n++) {
+            c = draw_case(uint64_t(seed) * 50 + uint64_t(n));
+            if (c.params["updates"].find("middle") == std::string::npos) {
+                words = words_of_kernels(c);
+            }
+        }
+        refused += check(renamed(c, words, d), seed) ? 0 : 1;
+    }
+    CHECK(refused == 0);
+}
 
 TEST_CASE("results that updates write in parts", "[updates]") {
     const int cases = setting("HALYARD_RANDOM_UPDATES", 3), first = setting("HALYARD_RANDOM_SEED", 1);
