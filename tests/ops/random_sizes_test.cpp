@@ -5,7 +5,8 @@
 //   HALYARD_SIZES=40 HALYARD_SIZES_SEED=1 HALYARD_SIZES_PLACE=cuda HALYARD_SIZES_CALLS=20 ops_test "gemm: random sizes"
 //
 // builds 40 libraries, each of the next seed; a failure names its seed. HALYARD_SIZES_SCHEDULE=swiglu_int8 is of that schedule alone.
-// With HALYARD_SIZES_BOUND=1 a schedule says that results have so many elements along one or two dimensions, and so have the calls.
+// With HALYARD_SIZES_BOUND=1 a schedule says that results have so many elements along one or two dimensions, and so have the calls;
+// with 2 it says how any of its Funcs lie in memory, and what of them is computed.
 
 #include <dlfcn.h>
 
@@ -173,27 +174,31 @@ Assignments draw_build(const OpTest &test, const std::string &op, Draw &draw, bo
     return settled;
 }
 
-// The dimensions of an output, as an error of the language names them.
-std::vector<std::string> dimensions_of(const std::string &op, const Assignments &choices, const std::string &output,
-                                       const std::string &folder) {
+// The names that an error of the language lists.
+std::vector<std::string> names_in_error(const std::string &op, const Assignments &choices, const std::string &line,
+                                        const std::string &before, const std::string &folder) {
     Assignments asked = choices;
     asked["schedule"] = folder + "/" + op + ".lua";
-    write_file(asked["schedule"], fmt::format("return schedule \"{}\" {{ target = \"{}\", apply = function(k) "
-                                              "k.{}:bound_extent(\"?\", 1) end }}\n",
-                                              op, choices.at("target") == kCudaTarget ? "cuda" : "cpu", output));
+    write_file(asked["schedule"], fmt::format("return schedule \"{}\" {{ target = \"{}\", apply = function(k) {} end }}\n", op,
+                                              choices.at("target") == kCudaTarget ? "cuda" : "cpu", line));
     std::vector<std::string> names;
     try {
         build(op, asked);
     } catch (const std::exception &e) {
         const std::string text = e.what();
-        const size_t line = text.find("its dimensions are ");
-        for (size_t at = text.find('"', line); line != std::string::npos && at < text.find('\n', line);) {
+        const size_t list = text.find(before);
+        for (size_t at = text.find('"', list); list != std::string::npos && at < text.find('\n', list);) {
             const size_t end = text.find('"', at + 1);
             names.push_back(text.substr(at + 1, end - at - 1));
             at = text.find('"', end + 1);
         }
     }
     return names;
+}
+
+std::vector<std::string> dimensions_of(const std::string &op, const Assignments &choices, const std::string &func,
+                                       const std::string &folder) {
+    return names_in_error(op, choices, fmt::format("k[\"{}\"]:bound_extent(\"?\", 1)", func), "its dimensions are ", folder);
 }
 
 // Has the schedule that ships say these lines before all others.
@@ -239,6 +244,35 @@ Dims bound(const std::string &op, Assignments &choices, const std::string &folde
     return sizes;
 }
 
+// The schedule with words of where Funcs lie, and how much of them is computed, before all that it says.
+void say_places(const std::string &op, Assignments &choices, const std::string &folder, Draw &draw) {
+    const auto funcs = names_in_error(op, choices, "k.nosuch:compute_root()", "in this algorithm; there are ", folder);
+    std::string lines;
+    for (uint32_t n = funcs.empty() ? 0 : 1 + draw.below(3); n > 0; n--) {
+        const std::string &func = draw.of(funcs);
+        auto names = dimensions_of(op, choices, func, folder);
+        if (names.empty()) {
+            continue;
+        }
+        const std::string &name = draw.of(names);
+        const int number = draw.of<int>({1, 2, 3, 4, 5, 7, 8, 16, 17, 33});
+        switch (draw.below(4)) {
+        case 0: lines += fmt::format("\n    k[\"{}\"]:align_storage(\"{}\", {})", func, name, number); break;
+        case 1:
+            lines += fmt::format("\n    k[\"{}\"]:align_bounds(\"{}\", {}, {})", func, name, number, draw.below(uint32_t(number)));
+            break;
+        case 2: lines += fmt::format("\n    k[\"{}\"]:align_extent(\"{}\", {})", func, name, number); break;
+        default:
+            for (size_t i = names.size(); i > 1; i--) {
+                std::swap(names[i - 1], names[draw.below(uint32_t(i))]);
+            }
+            lines += fmt::format("\n    k[\"{}\"]:reorder_storage(\"{}\")", func, fmt::join(names, "\", \""));
+        }
+    }
+    std::cerr << op << " " << choices.at("schedule") << lines << "\n";
+    say_first(op, choices, lines, folder);
+}
+
 void check_sizes(const OpTest &test, const std::string &op) {
     const char *place = std::getenv("HALYARD_SIZES_PLACE");
     const bool on_cuda = place && std::string(place) == kCudaTarget;
@@ -252,7 +286,10 @@ void check_sizes(const OpTest &test, const std::string &op) {
             continue;
         }
         const TemporaryDirectory folder(temporary_root());
-        const Dims bounded = setting("HALYARD_SIZES_BOUND", 0) ? bound(op, choices, folder.path(), draw) : Dims();
+        const Dims bounded = setting("HALYARD_SIZES_BOUND", 0) == 1 ? bound(op, choices, folder.path(), draw) : Dims();
+        if (setting("HALYARD_SIZES_BOUND", 0) == 2) {
+            say_places(op, choices, folder.path(), draw);
+        }
         std::unique_ptr<CompiledKernel> kernel;
         try {
             kernel = std::make_unique<CompiledKernel>(build(op, choices));
@@ -315,7 +352,7 @@ TEST_CASE("results of so many rows or columns", "[bounds]") {
                           Placement placement) {
         const TemporaryDirectory folder(temporary_root());
         Assignments choices = params;
-        choices.insert({{"schedule", op + ".unfused"}, {"target", kCudaTarget}});
+        choices.insert({{"schedule", op + ".unfused"}, {"target", kCudaTarget}});  // but where it says others
         say_first(op, choices, line, folder.path());
         Case c;
         c.dims = dims;
@@ -325,6 +362,11 @@ TEST_CASE("results of so many rows or columns", "[bounds]") {
           Placement::kPadded);
     check(swiglu_mlp_test(), "swiglu_mlp", {}, " k.y:bound_extent(\"row\", 17)", {{"m", 17}, {"hidden", 17}, {"k", 11}, {"n", 29}},
           Placement::kViewOfOddAddress);
+    // One element behind whole vectors, cut off from 32 bits.
+    for (const char *type : {"uint8", "bfloat16"}) {
+        check(gemm_test(), "gemm", {{"target", "host"}, {"output", type}}, " k.y:bound_extent(\"col\", 17)",
+              {{"m", 3}, {"n", 17}, {"k", 96}}, Placement::kPadded);
+    }
 }
 
 #define HALYARD_OP(name, ...)                                                                                                              \
