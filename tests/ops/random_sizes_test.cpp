@@ -201,13 +201,13 @@ std::vector<std::string> dimensions_of(const std::string &op, const Assignments 
     return names_in_error(op, choices, fmt::format("k[\"{}\"]:bound_extent(\"?\", 1)", func), "its dimensions are ", folder);
 }
 
-// Has the schedule that ships say these lines before all others.
-void say_first(const std::string &op, Assignments &choices, const std::string &lines, const std::string &folder) {
+// Has the schedule that ships say these lines before all others, or behind them.
+void say(const std::string &op, Assignments &choices, const std::string &lines, const std::string &folder, bool last = false) {
     for (const auto &s : schedules_of(op)) {
         if (s.name == choices.at("schedule") && (s.place == "cuda") == (choices.at("target") == kCudaTarget)) {
             std::string text = read_file(s.path);
             const size_t apply = text.find("apply = function(k");
-            text.insert(text.find(')', apply) + 1, lines);
+            text.insert(last ? text.rfind("\n  end,") : text.find(')', apply) + 1, lines);
             choices["schedule"] = folder + "/" + s.name + ".lua";
             write_file(choices["schedule"], text);
             return;
@@ -240,15 +240,15 @@ Dims bound(const std::string &op, Assignments &choices, const std::string &folde
         }
     }
     std::cerr << op << " " << choices.at("schedule") << lines << "\n";
-    say_first(op, choices, lines, folder);
+    say(op, choices, lines, folder);
     return sizes;
 }
 
-// The schedule with words of where Funcs lie, and how much of them is computed, before all that it says.
+// The schedule with words of where Funcs lie, and how much of them is computed, behind all that it says.
 void say_places(const std::string &op, Assignments &choices, const std::string &folder, Draw &draw) {
     const auto funcs = names_in_error(op, choices, "k.nosuch:compute_root()", "in this algorithm; there are ", folder);
     std::string lines;
-    for (uint32_t n = funcs.empty() ? 0 : 1 + draw.below(3); n > 0; n--) {
+    for (uint32_t n = funcs.empty() ? 0 : 1 + draw.below(2); n > 0; n--) {
         const std::string &func = draw.of(funcs);
         auto names = dimensions_of(op, choices, func, folder);
         if (names.empty()) {
@@ -270,7 +270,7 @@ void say_places(const std::string &op, Assignments &choices, const std::string &
         }
     }
     std::cerr << op << " " << choices.at("schedule") << lines << "\n";
-    say_first(op, choices, lines, folder);
+    say(op, choices, lines, folder, true);
 }
 
 void check_sizes(const OpTest &test, const std::string &op) {
@@ -353,7 +353,7 @@ TEST_CASE("results of so many rows or columns", "[bounds]") {
         const TemporaryDirectory folder(temporary_root());
         Assignments choices = params;
         choices.insert({{"schedule", op + ".unfused"}, {"target", kCudaTarget}});  // but where it says others
-        say_first(op, choices, line, folder.path());
+        say(op, choices, line, folder.path());
         Case c;
         c.dims = dims;
         CHECK(check_case(test, find_op(op), build(op, choices), c, placement, 1) == "");
