@@ -207,7 +207,7 @@ void say(const std::string &op, Assignments &choices, const std::string &lines, 
         if (s.name == choices.at("schedule") && (s.place == "cuda") == (choices.at("target") == kCudaTarget)) {
             std::string text = read_file(s.path);
             const size_t apply = text.find("apply = function(k");
-            text.insert(last ? text.rfind("\n  end,") : text.find(')', apply) + 1, lines);
+            text.insert(last && text.rfind("\n  end,") != std::string::npos ? text.rfind("\n  end,") : text.find(')', apply) + 1, lines);
             choices["schedule"] = folder + "/" + s.name + ".lua";
             write_file(choices["schedule"], text);
             return;

@@ -563,7 +563,7 @@ private:
     Strides strides_;
     int host_loops_ = 0;                        // around what is looked at
     std::map<std::string, int> host_loops_at_;  // around what an array is allocated by
-    std::set<std::string> padded_;  // arrays around
+    std::set<std::string> padded_;              // arrays around
     std::map<const For *, DependentLaunch> together_;
     std::map<std::string, int> strided_reads_;
 };

@@ -91,7 +91,8 @@ FusedNest NestReader::read(const For *loop, bool conditions) {
     columns_read_ = 0;
     read_stores(nest, s, full, names, conditions);
     // What leaves may be less than a tile, at the edge of a buffer.
-    const bool leaves = std::all_of(nest.assignments.begin(), nest.assignments.end(), [](const Assignment &a) { return a.index.defined(); });
+    const bool leaves =
+        std::all_of(nest.assignments.begin(), nest.assignments.end(), [](const Assignment &a) { return a.index.defined(); });
     if (nest.kind != FusedNest::kRows && nest.columns > 0 && nest.columns < columns_read_ && !leaves) {
         fail("stands in one kernel with a loop over some columns of a tile that is computed for more");
     }
