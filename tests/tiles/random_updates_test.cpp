@@ -173,7 +173,7 @@ std::vector<std::string> words_of_kernels(const Case &c) {
     request.params = c.params;
     request.schedule = folder.write("random_updates.lua", c.schedule);
     request.target = "cuda";
-    request.devices = "sm_80,sm_90a";
+    request.devices = "emulator";
     request.emit = {"cuda"};
     const Generated result = generate(make_plan(request), folder.path());
     REQUIRE(result.error == "");
@@ -220,7 +220,7 @@ Case renamed(Case c, const std::vector<std::string> &words, Draw &d) {
 }  // namespace
 
 TEST_CASE("names that kernels have, too", "[names]") {
-    const int cases = setting("HALYARD_RANDOM_NAMES", 3), first = setting("HALYARD_RANDOM_SEED", 1);
+    const int cases = setting("HALYARD_RANDOM_NAMES", 1), first = setting("HALYARD_RANDOM_SEED", 1);
     WARN("seeds " << first << " to " << first + cases - 1);
     int refused = 0;
     for (int seed = first; seed < first + cases; seed++) {
@@ -240,7 +240,7 @@ TEST_CASE("names that kernels have, too", "[names]") {
 }
 
 TEST_CASE("results that updates write in parts", "[updates]") {
-    const int cases = setting("HALYARD_RANDOM_UPDATES", 3), first = setting("HALYARD_RANDOM_SEED", 1);
+    const int cases = setting("HALYARD_RANDOM_UPDATES", 2), first = setting("HALYARD_RANDOM_SEED", 1);
     int refused = 0;
     WARN("seeds " << first << " to " << first + cases - 1);
     for (int seed = first; seed < first + cases; seed++) {
