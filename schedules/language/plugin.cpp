@@ -45,6 +45,7 @@
 #include "lowering/host/unread_inputs.h"
 #include "lowering/host/half_nan.h"
 #include "lowering/host/verbose_calls.h"
+#include "lowering/host/narrow_masks.h"
 #include "lowering/host/single_elements.h"
 #include "lowering/host/stack_size.h"
 #include "language/fixed_part.h"
@@ -224,6 +225,9 @@ public:
                 Halide::Pipeline(pipeline).add_custom_lowering_pass(new Attributed(*this, bound_stack()));
             }
             Halide::Pipeline(pipeline).add_custom_lowering_pass(forget_alignment_of_single_elements().release());
+            if (target.arch == Halide::Target::X86 && target.has_feature(Halide::Target::AVX512)) {
+                Halide::Pipeline(pipeline).add_custom_lowering_pass(hide_masks_of_narrow_stores().release());
+            }
             if (target.arch == Halide::Target::X86 && !target.has_feature(Halide::Target::F16C)) {
                 Halide::Pipeline(pipeline).add_custom_lowering_pass(keep_nan_of_half().release());
             }

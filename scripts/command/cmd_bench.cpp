@@ -105,6 +105,7 @@ public:
     explicit Bench(const BenchOptions &o) : o_(o), threads_(thread_counts(o)) {}
 
     void run() {
+        o_.check_database(o_.schedules);
         for (const auto &name : o_.ops) {
             if (o_.generator.empty()) {
                 find_op(name);  // before anything is built

@@ -38,6 +38,10 @@ struct BuildOptions : CommonOptions {
 explore::Pick choose(const BuildOptions &o, const GenerateRequest &request) {
     explore::Pick shipped;
     shipped.request = request;
+    if (!o.gpu.empty() && (o.target.empty() || !is_cuda(o.target))) {
+        throw UsageError("--gpu is for CUDA; add --target cuda-sm_90a");
+    }
+    o.check_database({o.schedule}, !o.shape.empty());
     if (o.shape.empty()) {
         if (o.threads > 0) {
             throw UsageError("--threads says which schedule of the database is meant, and needs --shape");
@@ -69,7 +73,8 @@ void print_json(const nlohmann::json &record) {
 
 void build(const BuildOptions &o) {
     const auto start = std::chrono::steady_clock::now();
-    GenerateRequest request = o.request(o.op, o.schedule);
+    const Dims size = o.shape.empty() ? Dims() : o.generator.empty() ? parse_shape(o.shape) : parse_own_shape(o.shape);
+    GenerateRequest request = o.request(o.op, o.schedule, o.shape.empty() ? nullptr : &size);
     request.function = o.name;
     request.emit = split(o.emit, ',');
     request.lint = !o.no_lint;
@@ -188,6 +193,9 @@ void add_build(CLI::App &app) {
     add_no_lint(*cmd, o->no_lint);
     cmd->add_flag("-q,--quiet", o->quiet, "Do not print the names of the files written");
     add_output(*cmd, "--depfile", o->depfile, "Write a make rule: the files depend on script, generator and plugin");
+    needs(*cmd, "--gpu", "--shape");
+    leaves_out(*cmd, "--schedule", {"--threads", "--gpu"});
+    leaves_out(*cmd, "--no-db", {"--threads", "--gpu", "--db"});
     put_in_group(*cmd, group::kOp, {"--name"});
     put_in_group(*cmd, group::kSchedule, {"--schedule"});
     put_in_group(*cmd, group::kDatabase, {"--shape", "--threads", "--gpu", "--no-db"});

@@ -111,6 +111,7 @@ nlohmann::json to_json(const Verdict &v) {
 }
 
 void run(const CheckOptions &o) {
+    o.check_database({});
     nlohmann::json records = nlohmann::json::array();
     bool ok = true;
     Progress progress;

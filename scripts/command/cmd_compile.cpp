@@ -86,6 +86,7 @@ void compile(const CompileOptions &o) {
     if (!o.devices.empty() && !is_cuda(o.target)) {
         throw UsageError("--devices is for CUDA; add --target cuda");
     }
+    devices_to_build(o.target, o.devices);
     request.devices = o.devices;
     request.shared = o.shared;
     check_outputs({o.depfile});

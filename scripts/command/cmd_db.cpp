@@ -249,6 +249,7 @@ void add_db(CLI::App &app) {
     cmd->add_option("--best", o->best, "So many of each")->type_name("N")->capture_default_str();
     cmd->add_flag("--all", o->all, "All that was ever measured, failures too, in the order in which it came");
     cmd->add_flag("--json", o->json, "A list of records on standard output");
+    leaves_out(*cmd, "--all", {"--best"});
     put_in_group(*cmd, group::kDatabase, {"--best", "--all"});
     put_in_group(*cmd, group::kOutput, {"--json"});
 

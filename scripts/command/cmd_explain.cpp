@@ -30,11 +30,13 @@ namespace halyard {
 
 namespace {
 
+constexpr double kSeconds = 0.3;
+
 struct ExplainOptions : CommonOptions {
     std::string op, shape, html, gpu;
     std::vector<std::string> schedules;
     int threads = 1;
-    double seconds = 0.3;
+    double seconds = kSeconds;
     bool json = false, cold = false, again = false, predict_only = false, count = false;
 };
 
@@ -82,8 +84,8 @@ void check_own_schedules(const ExplainOptions &o) {
 
 // For CUDA: the first against the others, on the device here, or one that is known.
 void explain_cuda(const ExplainOptions &o) {
-    if (o.cold || o.again || o.count || o.threads != 1) {
-        throw UsageError("--cold, --count, --measure-again and --threads are for the host");
+    if (o.cold || o.again || o.count || o.threads != 1 || o.seconds != kSeconds || !o.facts.empty()) {
+        throw UsageError("--cold, --count, --fact, --measure-again, --seconds and --threads are for the host");
     }
     explore::Task task;
     task.limits.build_seconds = o.timeout;
@@ -152,7 +154,8 @@ bool is_report(const std::string &op) {
 }
 
 void explain_compiled(const ExplainOptions &o) {
-    if (!o.schedules.empty() || !o.gpu.empty() || !o.target.empty() || !o.generator.empty() || !o.params.empty() || o.cold || o.count) {
+    if (!o.schedules.empty() || !o.gpu.empty() || !o.target.empty() || !o.generator.empty() || !o.params.empty() || !o.set.empty() ||
+        !o.facts.empty() || !o.devices.empty() || o.cold || o.count) {
         throw UsageError(
             "a model that is compiled has its schedule and its target; explain takes --shape, --threads, --seconds, --predict, --html and "
             "--json for it");
@@ -180,6 +183,7 @@ void explain(const ExplainOptions &o) {
     if (o.threads < 1 || o.threads > 1024) {
         throw UsageError(fmt::format("--threads {} is not a number of threads", o.threads));
     }
+    o.check_database(o.schedules, !is_report(o.op) && for_cuda(o));
     if (is_report(o.op)) {
         explain_compiled(o);
         return;
@@ -251,6 +255,9 @@ void add_explain(CLI::App &app) {
     cmd->add_flag("--json", o->json, "Everything, on standard output");
     add_output(*cmd, "--html", o->html, "Write a page with the roofline and the loop nest");
     o->add(*cmd, "The instruction set [host]");
+    leaves_out(*cmd, "--count", {"--cold", "--predict", "--seconds", "--measure-again"});
+    leaves_out(*cmd, "--predict", {"--seconds"});
+    leaves_out(*cmd, "--cold", {"--json", "--html"});
     put_in_group(*cmd, group::kSchedule, {"--schedule"});
     put_in_group(*cmd, group::kTarget, {"--gpu"});
     put_in_group(*cmd, group::kMeasurement, {"--shape", "--threads", "--seconds", "--cold", "--predict", "--count", "--measure-again"});

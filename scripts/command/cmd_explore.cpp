@@ -45,6 +45,16 @@ Task task_of(const ExploreOptions &o) {
     task.generator = o.generator;
     task.params = parse_options(o.params, "--param");
     task.target = o.target.empty() ? "host" : o.target;
+    with_devices(task.target, o.devices);
+    if (!o.machine.empty() && !is_cuda(task.target)) {
+        throw UsageError("--gpu is for CUDA; add --target cuda-sm_90a");
+    }
+    if (!o.facts.empty()) {
+        throw UsageError("--fact: candidates are built for the machine that measures them; leave it out");
+    }
+    if (!o.set.empty() && o.schedule.empty() && o.compare.empty() && o.beside.empty()) {
+        throw UsageError("--set is for the parameters of a --schedule, --compare or --beside; name it");
+    }
     task.threads = o.threads > 0 ? o.threads : cpu().processors;
     if (o.generator.empty()) {
         const Op &op = find_op(o.op);
@@ -514,6 +524,16 @@ void add_explore(CLI::App &app) {
     cmd->add_flag("--guess", o->guess, "Print what the search would begin with, and its decisions");
     add_repeated(*cmd, "--with", o->with, "With --guess: another answer to a decision")->type_name("DECISION=ANSWER");
     o->add(*cmd, "The instruction set [host]");
+    const std::vector<std::string> of_search = {"--budget", "--seed",  "--most",   "--measure-again", "--schedule", "--beside",
+                                                "--halide", "--until", "--report", "--candidates",    "--with"};
+    needs(*cmd, "--with", "--guess");
+    needs(*cmd, "--candidates", "--export");
+    leaves_out(*cmd, "--compare", of_search);
+    leaves_out(*cmd, "--compare", {"--output", "--guess", "--translate"});
+    leaves_out(*cmd, "--translate", of_search);
+    leaves_out(*cmd, "--translate", {"--guess", "--export", "--json", "--html"});
+    leaves_out(*cmd, "--guess", {"--output", "--report", "--json", "--html", "--export", "--until"});
+    leaves_out(*cmd, "--export", {"--report", "--until"});
     put_in_group(*cmd, group::kSchedule, {"--schedule"});
     put_in_group(*cmd, group::kTarget, {"--gpu"});
     put_in_group(*cmd, group::kMeasurement, {"--shape", "--threads", "--measure-again", "--workers", "--workers-kind"});

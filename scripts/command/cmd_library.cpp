@@ -26,6 +26,10 @@ struct LibraryOptions : CommonOptions {
 };
 
 void library(const LibraryOptions &o) {
+    o.check_database({o.schedule});
+    if (!o.shape.empty() && o.schedule != "best") {
+        throw UsageError("--shape says for which size --schedule best is meant; a library is for all sizes");
+    }
     std::optional<Dims> shape;
     if (!o.shape.empty()) {
         shape = parse_shape(o.shape);

@@ -146,6 +146,7 @@ void add_list(CLI::App &app) {
     cmd->add_option("ops", *named, "Ops [all]")->type_name("OP");
     cmd->add_flag("--markdown", *markdown, "The page docs/reference/ops.md on standard output");
     cmd->add_flag("--json", *json, "A list of records on standard output");
+    leaves_out(*cmd, "--markdown", {"--json"});
     put_in_group(*cmd, group::kOutput, {"--markdown", "--json"});
     cmd->footer("\nOn a terminal what does not fit is shown by $PAGER (less).\n"
                 "\nExamples:\n  halyard list\n  halyard list softmax\n  halyard list --json");

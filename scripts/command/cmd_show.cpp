@@ -142,6 +142,7 @@ void print_after(const nlohmann::json &report, const std::string &pass, const Pl
 }
 
 void show(const ShowOptions &o) {
+    o.check_database({o.schedule});
     GenerateRequest request = o.request(o.op, o.schedule);
     request.emit = {"c_header"};  // scheduled and lowered, without LLVM
     request.steps = o.step;
@@ -200,6 +201,8 @@ void add_show(CLI::App &app) {
     cmd->add_option("--after", o->after, "With --target cuda: the kernels as a pass left them")->type_name("PASS");
     cmd->add_flag("--json", o->json, "The report as the plugin wrote it");
     o->add(*cmd, "The instruction set to show; the first of several [avx512]");
+    leaves_out(*cmd, "--step", {"--passes", "--after"});
+    leaves_out(*cmd, "--passes", {"--after"});
     put_in_group(*cmd, group::kSchedule, {"--schedule"});
     put_in_group(*cmd, group::kOutput, {"--step", "--passes", "--after", "--json"});
     cmd->footer("\nExamples:\n"

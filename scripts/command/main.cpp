@@ -100,6 +100,16 @@ int usage_error(const CLI::App &app, const std::string &message) {
     return kUsage;
 }
 
+// "--gpu requires --shape", and why of two one has to go.
+std::string beside_each_other(const CLI::Error &e) {
+    const std::string text = e.what(), excludes = " excludes ";
+    const size_t at = text.find(excludes);
+    return !dynamic_cast<const CLI::ExcludesError *>(&e) || at == std::string::npos
+               ? text
+               : fmt::format("{} and {} do not go together: the one would leave the other out", text.substr(0, at),
+                             text.substr(at + excludes.size()));
+}
+
 // A misspelt option first: its value was taken for an argument, or the argument that is missing is what it was to say.
 int command_line_error(const CLI::App &app, const CLI::Error &e) {
     const auto subcommands = subcommand_names(chosen(app));
@@ -108,7 +118,7 @@ int command_line_error(const CLI::App &app, const CLI::Error &e) {
     if (unknown.empty() && !subcommands.empty()) {
         return usage_error(app, fmt::format("{} needs a subcommand: {}", full_name(chosen(app)), quoted_list(subcommands)));
     }
-    return usage_error(app, unknown.empty() ? missing_argument(app, e.what()) : unknown);
+    return usage_error(app, unknown.empty() ? missing_argument(app, beside_each_other(e)) : unknown);
 }
 
 // --help and --version. Not by CLI11, whose stream knows nothing of a guarded terminal.

@@ -49,6 +49,16 @@ void put_in_group(CLI::App &cmd, const char *group, const std::vector<std::strin
     }
 }
 
+void needs(CLI::App &cmd, const std::string &name, const std::string &other) {
+    cmd.get_option(name)->needs(cmd.get_option(other));
+}
+
+void leaves_out(CLI::App &cmd, const std::string &name, const std::vector<std::string> &others) {
+    for (const auto &other : others) {
+        cmd.get_option(name)->excludes(cmd.get_option(other));
+    }
+}
+
 std::string OptionRow::head() const {
     if (positional()) {
         const std::string one = value + (repeated ? "..." : "");

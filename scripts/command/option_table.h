@@ -21,6 +21,12 @@ extern const char *const kOp,
 /** Puts options of a subcommand, by their names, into a group. */
 void put_in_group(CLI::App &cmd, const char *group, const std::vector<std::string> &names);
 
+/** An option that says nothing by itself: an error where the other one is not given. */
+void needs(CLI::App &cmd, const std::string &name, const std::string &other);
+
+/** An option beside which others would say nothing: an error where one of these is given too. */
+void leaves_out(CLI::App &cmd, const std::string &name, const std::vector<std::string> &others);
+
 struct OptionRow {
     std::vector<std::string> names;  // "-o", "--output"; none of a positional
     std::string value;               // "DIR"; "" of a flag. Says what may stand there

@@ -1,5 +1,6 @@
 #include "command/options.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -12,6 +13,8 @@
 namespace halyard {
 
 namespace {
+
+const std::string kFromDatabase = "db:";
 
 // rows=4,accum=2 is short for two options; a value has no comma.
 std::vector<std::string> separate(const std::vector<std::string> &items) {
@@ -78,6 +81,14 @@ std::string CommonOptions::database() const {
     return db.empty() ? explore::Database::default_path() : db;
 }
 
+void CommonOptions::check_database(const std::vector<std::string> &schedules, bool otherwise) const {
+    const bool asked = otherwise || std::any_of(schedules.begin(), schedules.end(),
+                                                [](const std::string &s) { return s == "best" || starts_with(s, kFromDatabase); });
+    if (!db.empty() && !asked) {
+        throw UsageError("--db: nothing here is looked up in a database; name one of its schedules, as --schedule db:ID");
+    }
+}
+
 GenerateRequest CommonOptions::request(const std::string &op, const std::string &schedule, const Dims *shape) const {
     GenerateRequest r;
     r.op = op;
@@ -101,10 +112,9 @@ GenerateRequest CommonOptions::request(const std::string &op, const std::string 
         }
         return picked.request;
     }
-    const std::string from_database = "db:";
-    if (starts_with(schedule, from_database)) {
+    if (starts_with(schedule, kFromDatabase)) {
         explore::Database known(database(), explore::Access::kRead);
-        r = explore::with_entry(r, explore::find_entry(known, schedule.substr(from_database.size())));
+        r = explore::with_entry(r, explore::find_entry(known, schedule.substr(kFromDatabase.size())));
     }
     return r;
 }

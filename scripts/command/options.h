@@ -30,6 +30,9 @@ struct CommonOptions {
 
     /** The file of --db, or the usual one. */
     std::string database() const;
+
+    /** Throws UsageError where --db is given and nothing is looked up in it. */
+    void check_database(const std::vector<std::string> &schedules, bool otherwise = false) const;
 };
 
 /** Accepts a duration. */

@@ -336,7 +336,7 @@ Plan make_plan(const GenerateRequest &request) {
     plan.lib_dirs.push_back(paths().schedules);
     plan.timeout = request.timeout;
     check_function(plan.function);
-    plan.devices = request.devices.empty() ? devices_of(request.target) : request.devices;
+    plan.devices = devices_to_build(request.target, request.devices);
     check_devices(plan.devices);
     plan.targets = resolve_targets(request.target.empty() ? kDefaultTargets : request.target);
 

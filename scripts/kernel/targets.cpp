@@ -134,6 +134,18 @@ std::string devices_of(const std::string &text) {
                                                                                  : "";
 }
 
+std::string devices_to_build(const std::string &target, const std::string &devices) {
+    const auto set_of = [](const std::string &text) {
+        const auto names = split(text, ',');
+        return std::set<std::string>(names.begin(), names.end());
+    };
+    const std::string named = devices_of(target);
+    if (!devices.empty() && !named.empty() && set_of(devices) != set_of(named)) {
+        throw UsageError(fmt::format("--target {} and --devices {} are different devices; leave one of them out", target, devices));
+    }
+    return devices.empty() ? named : devices;
+}
+
 std::string with_devices(const std::string &text, const std::string &devices) {
     if (devices.empty()) {
         return text;
@@ -141,7 +153,7 @@ std::string with_devices(const std::string &text, const std::string &devices) {
     if (!is_cuda(text)) {
         throw UsageError("--devices is for CUDA; add --target cuda");
     }
-    return kCudaPrefix + join(split(devices, ','), "-");
+    return kCudaPrefix + join(split(devices_to_build(text, devices), ','), "-");
 }
 
 std::string target_key(const std::string &text) {
@@ -151,7 +163,11 @@ std::string target_key(const std::string &text) {
 
 std::vector<std::string> resolve_targets(const std::string &text) {
     std::vector<std::string> targets;
-    for (const auto &item : split(text, ',')) {
+    const auto items = split(text, ',');
+    for (const auto &item : items) {
+        if (items.size() > 1 && !devices_of(item).empty()) {
+            throw UsageError(fmt::format("--target {}: the devices of CUDA are of one target, as cuda-sm_80-sm_90a", text));
+        }
         std::string target = expand(item);
         if (target_features(target).count("no_runtime") == 0) {
             target += "-no_runtime";

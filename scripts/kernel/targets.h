@@ -38,7 +38,10 @@ bool is_cuda(const std::string &text);
 /** "cuda-sm_80-sm_90a" is "cuda" with its architectures: "sm_80,sm_90a"; "" for any other. */
 std::string devices_of(const std::string &text);
 
-/** "cuda" with architectures in its name. Throws UsageError for other targets that are not CUDA. */
+/** Those of --devices, else of the target, with commas. Throws UsageError where both say some, and not the same. */
+std::string devices_to_build(const std::string &target, const std::string &devices);
+
+/** "cuda" with architectures in its name. Throws UsageError for other targets that are not CUDA, or name other architectures. */
 std::string with_devices(const std::string &text, const std::string &devices);
 
 /** What a result depends on: the resolved targets, and the architectures where they are named. */

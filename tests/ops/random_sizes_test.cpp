@@ -5,6 +5,8 @@
 //   HALYARD_SIZES=40 HALYARD_SIZES_SEED=1 HALYARD_SIZES_PLACE=cuda HALYARD_SIZES_CALLS=20 ops_test "gemm: random sizes"
 //
 // builds 40 libraries, each of the next seed; a failure names its seed. HALYARD_SIZES_SCHEDULE=swiglu_int8 is of that schedule alone.
+// With HALYARD_SIZES_BOUND=1 a schedule says that results have so many elements along one or two dimensions, and so have the calls;
+// with 2 it says how any of its Funcs lie in memory, and what of them is computed.
 
 #include <dlfcn.h>
 
@@ -19,6 +21,7 @@
 #include "harness.h"
 #include "setting.h"
 #include "kernel/paths.h"
+#include "kernel/process.h"
 #include "kernel/registry.h"
 #include "kernel/schedules.h"
 #include "kernel/targets.h"
@@ -171,6 +174,105 @@ Assignments draw_build(const OpTest &test, const std::string &op, Draw &draw, bo
     return settled;
 }
 
+// The names that an error of the language lists.
+std::vector<std::string> names_in_error(const std::string &op, const Assignments &choices, const std::string &line,
+                                        const std::string &before, const std::string &folder) {
+    Assignments asked = choices;
+    asked["schedule"] = folder + "/" + op + ".lua";
+    write_file(asked["schedule"], fmt::format("return schedule \"{}\" {{ target = \"{}\", apply = function(k) {} end }}\n", op,
+                                              choices.at("target") == kCudaTarget ? "cuda" : "cpu", line));
+    std::vector<std::string> names;
+    try {
+        build(op, asked);
+    } catch (const std::exception &e) {
+        const std::string text = e.what();
+        const size_t list = text.find(before);
+        for (size_t at = text.find('"', list); list != std::string::npos && at < text.find('\n', list);) {
+            const size_t end = text.find('"', at + 1);
+            names.push_back(text.substr(at + 1, end - at - 1));
+            at = text.find('"', end + 1);
+        }
+    }
+    return names;
+}
+
+std::vector<std::string> dimensions_of(const std::string &op, const Assignments &choices, const std::string &func,
+                                       const std::string &folder) {
+    return names_in_error(op, choices, fmt::format("k[\"{}\"]:bound_extent(\"?\", 1)", func), "its dimensions are ", folder);
+}
+
+// Has the schedule that ships say these lines before all others, or behind them.
+void say(const std::string &op, Assignments &choices, const std::string &lines, const std::string &folder, bool last = false) {
+    for (const auto &s : schedules_of(op)) {
+        if (s.name == choices.at("schedule") && (s.place == "cuda") == (choices.at("target") == kCudaTarget)) {
+            std::string text = read_file(s.path);
+            const size_t apply = text.find("apply = function(k");
+            text.insert(last && text.rfind("\n  end,") != std::string::npos ? text.rfind("\n  end,") : text.find(')', apply) + 1, lines);
+            choices["schedule"] = folder + "/" + s.name + ".lua";
+            write_file(choices["schedule"], text);
+            return;
+        }
+    }
+}
+
+// The schedule with bounds of an output before all that it says, and the sizes of calls that they leave.
+Dims bound(const std::string &op, Assignments &choices, const std::string &folder, Draw &draw) {
+    std::vector<OpArgument> outputs;
+    for (const auto &a : find_op(op).arguments) {
+        if (a.output && a.is_buffer() && !a.optional) {
+            outputs.push_back(a);
+        }
+    }
+    std::string lines;
+    Dims sizes;
+    if (outputs.empty()) {
+        return sizes;
+    }
+    const OpArgument &output = draw.of(outputs);
+    const auto names = dimensions_of(op, choices, output.name, folder);
+    for (uint32_t n = 1 + draw.below(2); n > 0 && names.size() == output.extents.size(); n--) {
+        const size_t d = draw.below(uint32_t(names.size()));
+        const std::string &size = output.extents[d];
+        const bool plain = std::all_of(size.begin(), size.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+        if (plain && !std::isdigit(static_cast<unsigned char>(size[0])) && sizes.count(size) == 0) {
+            sizes[size] = draw.of<int>({1, 1, 1, 2, 3, 4, 5, 8, 16, 17, 33, 64});
+            lines += fmt::format("\n    k.{}:bound_extent(\"{}\", {})", output.name, names[d], sizes[size]);
+        }
+    }
+    std::cerr << op << " " << choices.at("schedule") << lines << "\n";
+    say(op, choices, lines, folder);
+    return sizes;
+}
+
+// The schedule with words of where Funcs lie, and how much of them is computed, behind all that it says.
+void say_places(const std::string &op, Assignments &choices, const std::string &folder, Draw &draw) {
+    const auto funcs = names_in_error(op, choices, "k.nosuch:compute_root()", "in this algorithm; there are ", folder);
+    std::string lines;
+    for (uint32_t n = funcs.empty() ? 0 : 1 + draw.below(2); n > 0; n--) {
+        const std::string &func = draw.of(funcs);
+        auto names = dimensions_of(op, choices, func, folder);
+        if (names.empty()) {
+            continue;
+        }
+        const std::string &name = draw.of(names);
+        const int number = draw.of<int>({1, 2, 3, 4, 5, 7, 8, 16, 17, 33});
+        switch (draw.below(4)) {
+        case 0: lines += fmt::format("\n    k[\"{}\"]:align_storage(\"{}\", {})", func, name, number); break;
+        case 1:
+            lines += fmt::format("\n    k[\"{}\"]:align_bounds(\"{}\", {}, {})", func, name, number, draw.below(uint32_t(number)));
+            break;
+        case 2: lines += fmt::format("\n    k[\"{}\"]:align_extent(\"{}\", {})", func, name, number); break;
+        default:
+            for (size_t i = names.size(); i > 1; i--) {
+                std::swap(names[i - 1], names[draw.below(uint32_t(i))]);
+            }
+            lines += fmt::format("\n    k[\"{}\"]:reorder_storage(\"{}\")", func, fmt::join(names, "\", \""));
+        }
+    }
+    std::cerr << op << " " << choices.at("schedule") << lines << "\n";
+    say(op, choices, lines, folder, true);
+}
+
 void check_sizes(const OpTest &test, const std::string &op) {
     const char *place = std::getenv("HALYARD_SIZES_PLACE");
     const bool on_cuda = place && std::string(place) == kCudaTarget;
@@ -178,9 +280,15 @@ void check_sizes(const OpTest &test, const std::string &op) {
     int right = 0, refused = 0, unbuilt = 0;
     for (int seed = first; seed < first + setting("HALYARD_SIZES", 1); seed++) {
         Draw draw{uint32_t(seed)};
-        const Assignments choices = draw_build(test, op, draw, on_cuda);
+        Assignments choices = draw_build(test, op, draw, on_cuda);
+        const std::string schedule = choices.empty() ? "" : choices.at("schedule");
         if (choices.empty() || !why_skipped(choices.at("target")).empty()) {
             continue;
+        }
+        const TemporaryDirectory folder(temporary_root());
+        const Dims bounded = setting("HALYARD_SIZES_BOUND", 0) == 1 ? bound(op, choices, folder.path(), draw) : Dims();
+        if (setting("HALYARD_SIZES_BOUND", 0) == 2) {
+            say_places(op, choices, folder.path(), draw);
         }
         std::unique_ptr<CompiledKernel> kernel;
         try {
@@ -195,11 +303,13 @@ void check_sizes(const OpTest &test, const std::string &op) {
             Case c = draw.of(cases);
             c.what = fmt::format("call {}", n);
             c.dims = draw.dims(c.dims);
-            for (const auto &fixed : test.fixed_dims(choices.at("schedule"))) {
+            for (const auto &fixed : test.fixed_dims(schedule)) {
                 c.dims[fixed.first] = fixed.second;
             }
-            for (const auto &given : given_dims()) {
-                c.dims[given.first] = given.second;
+            for (const auto &list : {given_dims(), bounded}) {
+                for (const auto &given : list) {
+                    c.dims[given.first] = given.second;
+                }
             }
             c.alter = setting("HALYARD_SIZES_SPECIALS", 0) && draw.one_in(3) ? draw.specials(*kernel, c.what) : nullptr;
             if (on_cuda) {
@@ -235,6 +345,29 @@ void check_sizes(const OpTest &test, const std::string &op) {
 }
 
 }  // namespace
+
+// Bounds by which vectors end in the middle, and rows begin at multiples of a vector in an array that begins anywhere.
+TEST_CASE("results of so many rows or columns", "[bounds]") {
+    const auto check = [](const OpTest &test, const std::string &op, const Assignments &params, const std::string &line, const Dims &dims,
+                          Placement placement) {
+        const TemporaryDirectory folder(temporary_root());
+        Assignments choices = params;
+        choices.insert({{"schedule", op + ".unfused"}, {"target", kCudaTarget}});  // but where it says others
+        say(op, choices, line, folder.path());
+        Case c;
+        c.dims = dims;
+        CHECK(check_case(test, find_op(op), build(op, choices), c, placement, 1) == "");
+    };
+    check(swiglu_test(), "swiglu", {{"add_bias", "true"}}, " k.y:bound_extent(\"col\", 17)", {{"m", 161}, {"n", 17}, {"k", 15}},
+          Placement::kPadded);
+    check(swiglu_mlp_test(), "swiglu_mlp", {}, " k.y:bound_extent(\"row\", 17)", {{"m", 17}, {"hidden", 17}, {"k", 11}, {"n", 29}},
+          Placement::kViewOfOddAddress);
+    // One element behind whole vectors, cut off from 32 bits.
+    for (const char *type : {"uint8", "bfloat16"}) {
+        check(gemm_test(), "gemm", {{"target", "host"}, {"output", type}}, " k.y:bound_extent(\"col\", 17)",
+              {{"m", 3}, {"n", 17}, {"k", 96}}, Placement::kPadded);
+    }
+}
 
 #define HALYARD_OP(name, ...)                                                                                                              \
     TEST_CASE(#name ": random sizes", "[.sizes]") {                                                                                        \

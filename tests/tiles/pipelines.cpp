@@ -103,6 +103,7 @@ private:
 class HalfOfRows : public Generator<HalfOfRows> {
 public:
     GeneratorParam<bool> doubled{"doubled", false};
+    GeneratorParam<bool> within{"within", false};  // for a stage that comes after
     Input<Buffer<Half, 2>> a{"a"}, b{"b"};
     Output<Buffer<Half, 2>> y{"y"};
 
@@ -110,13 +111,17 @@ public:
         const RDom k(0, a.width(), "k"), r(0, (a.height() + 1) / 2, "r");
         const Expr of_row = wide(a(k, last(row, a.height())));
         acc(col, row) += (doubled ? wide(cast<Half>(of_row * 2)) : of_row) * wide(b(k, last(col, b.height())));
-        y(col, row) = cast<Half>(7);
-        y(col, r) = cast<Half>(acc(col, r));
+        Func rows = within ? half : Func(y);
+        rows(col, row) = cast<Half>(7);
+        rows(col, r) = cast<Half>(acc(col, r));
+        if (within) {
+            y(col, row) = half(col, row);
+        }
     }
 
 private:
     Var col{"col"}, row{"row"};
-    Func acc{"acc"};
+    Func acc{"acc"}, half{"half"};
 };
 
 // Weights of 8 bits with a scale for each column: y = (a b) * s.  b [k, n] or, across, [n, k]

@@ -5,8 +5,6 @@
 //
 // builds so many, each of the next seed; a failure names its seed.
 
-#include <dlfcn.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <random>
@@ -15,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "draw.h"
 #include "kernel/failure.h"
 #include "kernel/kernel.h"
 #include "tests/language/support.h"
@@ -22,19 +21,7 @@
 namespace {
 
 using namespace halyard;
-
-int setting(const char *name, int otherwise) {
-    const char *given = std::getenv(name);
-    return given ? std::atoi(given) : otherwise;
-}
-
-void set_capability(int capability) {
-    static void *const driver = dlopen(std::getenv("HALYARD_CUDA_DRIVER"), RTLD_NOW);
-    REQUIRE(driver);
-    const auto set = reinterpret_cast<void (*)(const char *, int)>(dlsym(driver, "halyard_emulator_set"));
-    REQUIRE(set);
-    set("capability", capability);
-}
+using namespace tiles_test;
 
 struct Case {
     Assignments params, set;
@@ -43,24 +30,6 @@ struct Case {
     int depth = 0;
     bool columns = false, across = false, staged = false, masked = false, nibbles = false;
     std::string schedule;
-};
-
-class Draw {
-public:
-    explicit Draw(uint64_t seed) : random_(uint32_t(seed)) {}
-    int below(int n) {
-        return int(random_() % unsigned(n));
-    }
-    bool one_in(int n) {
-        return below(n) == 0;
-    }
-    template<typename T>
-    T of(const std::vector<T> &all) {
-        return all[size_t(below(int(all.size())))];
-    }
-
-private:
-    std::mt19937 random_;
 };
 
 // `with_tables`: results name entries of a table.
@@ -132,22 +101,6 @@ struct Sizes {
     int m, n, k;
 };
 
-Layout layout(const std::vector<int> &extents, Draw &d, bool plain) {
-    Layout l(extents);
-    if (plain) {
-        return l;
-    }
-    l.strides = {1};
-    int stride = extents[0];
-    for (size_t i = 1; i < extents.size(); i++) {
-        stride += d.of<int>({0, 0, 1, 3, 8, 16});
-        l.strides.push_back(stride);
-        stride *= extents[i];
-    }
-    l.offset = d.of<int>({0, 0, 1, 2, 5, 8});
-    return l;
-}
-
 void fill(HostBuffer &b, const std::string &name, const Case &c, const Sizes &s, uint32_t seed) {
     Draw d(seed + uint32_t(name[0]) * 7 + uint32_t(name.back()));
     std::vector<double> values(b.size());
@@ -200,7 +153,7 @@ std::vector<double> result_of(const CompiledKernel &kernel, const Case &c, const
                       : of == "mixed"                 ? std::vector<int>{11}
                                                       : std::vector<int>{c.groups[i]};
         }
-        HostBuffer &b = arguments.buffer(a.name, layout(extents, d, plain));
+        HostBuffer &b = arguments.buffer(a.name, plain ? Layout(extents) : drawn_layout(extents, d));
         if (!a.is_output) {
             fill(b, a.name, c, s, seed);
         }

@@ -3,8 +3,6 @@
 //
 //   HALYARD_TILES=weights_8 tiles_test        those whose schedule begins so
 
-#include <dlfcn.h>
-
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -14,12 +12,14 @@
 
 #include <fmt/format.h>
 
+#include "draw.h"
 #include "kernel/kernel.h"
 #include "tests/language/support.h"
 
 namespace {
 
 using namespace halyard;
+using tiles_test::set_capability;
 
 /** Sizes: rows, columns, depth; n1 of two products one after the other. */
 struct Sizes {
@@ -100,14 +100,6 @@ std::vector<double> result_of(const CompiledKernel &kernel, const std::string &o
     return arguments.buffer("y").values();
 }
 
-void set_capability(int capability) {
-    static void *const driver = dlopen(std::getenv("HALYARD_CUDA_DRIVER"), RTLD_NOW);
-    REQUIRE(driver);
-    const auto set = reinterpret_cast<void (*)(const char *, int)>(dlsym(driver, "halyard_emulator_set"));
-    REQUIRE(set);
-    set("capability", capability);
-}
-
 GenerateRequest request_of(const Pipeline &p, const Assignments &params) {
     GenerateRequest request;
     request.op = op_of(p);
@@ -126,7 +118,8 @@ void check(const Pipeline &p) {
         GenerateRequest request = request_of(p, {});
         bool across = false;
         for (const auto &[name, value] : p.params[n]) {
-            (name == "across" || name == "block" || name == "doubled" || name == "twice" ? request.params : request.set)[name] = value;
+            const bool of_generator = name == "across" || name == "block" || name == "doubled" || name == "twice" || name == "within";
+            (of_generator ? request.params : request.set)[name] = value;
             across = across || (name == "across" && value == "true");
         }
         GenerateRequest naive = request_of(p, request.params);
@@ -209,11 +202,26 @@ TEST_CASE("operands that are scaled on the way in: inline, and as a stage in reg
 TEST_CASE("a result that ends before its array does", "[half_of_rows]") {
     for (const char *doubled : {"false", "true"}) {
         for (const char *rows : {"64", "16"}) {
-            check({"half_of_rows",
-                   {{{"rows", rows}, {"columns", "64"}, {"doubled", doubled}}},
-                   {{70, 72, 192, 0}, {260, 64, 64, 0}, {3, 8, 8, 0}}});
+            for (const char *within : {"false", "true"}) {
+                check({"half_of_rows",
+                       {{{"rows", rows}, {"columns", "64"}, {"doubled", doubled}, {"within", within}}},
+                       {{70, 72, 192, 0}, {260, 64, 64, 0}, {3, 8, 8, 0}}});
+            }
         }
     }
+}
+
+TEST_CASE("results of one row or column, of which there is no loop", "[bounded]") {
+    const auto bounded = [](const char *rows, const char *columns, const char *tile, const Sizes &s) {
+        check({"weights_8.bounded", {{{"most_rows", rows}, {"most_columns", columns}, {"rows", tile}}}, {s}});
+    };
+    bounded("1", "0", "64", {1, 70, 64, 0});
+    bounded("0", "1", "64", {70, 1, 72, 0});
+    bounded("1", "0", "16", {1, 70, 64, 0});
+    bounded("0", "1", "16", {70, 1, 72, 0});
+    bounded("2", "0", "64", {2, 70, 64, 0});
+    bounded("0", "2", "64", {70, 2, 72, 0});
+    bounded("3", "3", "64", {3, 3, 64, 0});
 }
 
 TEST_CASE("rows that an index says, by a matrix of their tile; rows that do not count", "[gathered_gates]") {

@@ -185,7 +185,10 @@ private:
             if (op->for_type == ForType::GPUThread || op->for_type == ForType::GPULane) {
                 options_.fail(func_of(op->name), "has threads but no blocks; run one of its loops as gpu_blocks");
             }
-            return IRMutator::visit(op);
+            host_loops_++;
+            const Stmt loop = IRMutator::visit(op);
+            host_loops_--;
+            return loop;
         }
         const std::string func = func_of(op->name);
         Kernel kernel = extracted(op, func);
@@ -239,7 +242,9 @@ private:
         return std::all_of(all.begin(), all.end(), [](const auto &k) { return is_tile_program(k); }) ? joined(all) : IRMutator::visit(op);
     }
 
-    Kernel extracted(const For *op, const std::string &func) const {
+    // Those that are launched together store what the caller gets, so that each may be taken out before the first is made.
+    Kernel extracted(const For *op, const std::string &func) {
+        note_partly_stored(op);
         const Stmt whole = with_vectors_of_host(op, func);
         Kernel kernel = extract_kernel(whole.as<For>(), padded_);
         check_block(func, kernel);
@@ -574,14 +579,41 @@ private:
     }
 
     void note_strides(const std::string &name, const Expr &value) {
-        std::vector<Expr> strides;
+        std::vector<Expr> strides, extents;
         const auto fields = dimensions_in(value);
         for (size_t i = 2; i < fields.size(); i += 4) {
+            extents.push_back(fields[i - 1]);
             strides.push_back(fields[i]);
         }
         if (!strides.empty()) {
             strides_.known[name] = strides;
+            strides_.extents[name] = extents;
             strides_.allocated.insert(name);
+            host_loops_at_[name] = host_loops_;
+        }
+    }
+
+    // An update may be over some of the elements, and so may a turn of a loop around which the array is kept.
+    void note_partly_stored(const Stmt &kernel) {
+        class FindUpdates : public IRVisitor {
+            using IRVisitor::visit;
+            void visit(const For *op) override {
+                const size_t stage = op->name.find(".s");
+                if (stage != std::string::npos && op->name.compare(stage, 4, ".s0.") != 0) {
+                    updated.insert(func_of(op->name));
+                }
+                IRVisitor::visit(op);
+            }
+
+        public:
+            std::set<std::string> updated;
+        } find;
+        kernel.accept(&find);
+        strides_.partly_stored.clear();
+        for (const auto &name : strides_.allocated) {
+            if (find.updated.count(func_of(name)) > 0 || host_loops_at_[name] < host_loops_) {
+                strides_.partly_stored.insert(name);
+            }
         }
     }
 
@@ -697,7 +729,9 @@ private:
     Lets lets_, all_lets_;  // without and with those of fields of buffers
     Scope<Expr> vectors_;   // computed by the host, of several lanes
     Strides strides_;
-    std::set<std::string> padded_;  // arrays around
+    int host_loops_ = 0;                        // around what is looked at
+    std::map<std::string, int> host_loops_at_;  // around what an array is allocated by
+    std::set<std::string> padded_;              // arrays around
     std::map<const For *, DependentLaunch> together_;
     std::map<std::string, int> strided_reads_;
 };

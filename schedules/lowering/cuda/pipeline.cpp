@@ -152,10 +152,13 @@ SimtForms make_simt_forms(Kernel kernel, const SimtOptions &options) {
     runner.run(vectors, moving, end);
     runner.run(elements, one, end);
     SimtForms forms;
+    forget_alignment(elements.kernel, const_true());
     if (vectors.possible) {
+        forget_alignment(vectors.kernel, vectors.usable);
         forms.vectors = SimtForm{vectors.kernel, vectors.usable};
         runner.run(dense, moving + 1, end);
         if (dense.possible) {
+            forget_alignment(dense.kernel, dense.usable);
             forms.dense = SimtForm{dense.kernel, dense.usable};
         }
     }

@@ -2,7 +2,8 @@
 #define HALYARD_LOWERING_CUDA_NAMES_H
 
 /** \file
- * C identifiers for the names of Halide's IR: `y.s0.col.step` becomes `step`, `x.stride.1` becomes `x_stride_1`.
+ * C identifiers for the names of Halide's IR: `y.s0.col.step` becomes `step`, `x.stride.1` becomes `x_stride_1`. While a kernel is
+ * printed these have a mark, so that none of them is taken for a word that the kernel has beside them.
  */
 
 #include <map>
@@ -24,7 +25,10 @@ public:
         }
     }
 
-    /** The identifier of a name, the same each time. */
+    /** The text without marks: where an identifier is a word of the text as well, a variable of a template or a function, it is another. */
+    static std::string unmarked(const std::string &text);
+
+    /** The identifier of a name, the same each time, with the mark. */
     const std::string &of(const std::string &halide_name);
 
     /** Of what ends with its scope, such as a loop: gives the identifier free again at the scope's end. */

@@ -125,7 +125,7 @@ public:
                                                           : type_text(a.type);
             const std::string text = (a.is_buffer ? "global<" + std::string(a.is_written ? "" : "const ") + type + ">" : type) + " " +
                                      names_.of(a.name) + (i + 1 < kernel_.arguments.size() ? "," : ") {");
-            if (i > 0 && row.size() + text.size() + 1 > 120) {
+            if (i > 0 && Names::unmarked(row).size() + Names::unmarked(text).size() + 1 > 120) {
                 text_ += row + "\n";
                 row = "    " + text;
             } else {
@@ -144,7 +144,7 @@ public:
         text_ += kernel_.cluster > 1 ? "}\nHALYARD_KERNEL_OF_CLUSTER(" + std::to_string(kernel_.cluster) + ", " + kernel_.name
                                      : "}\nHALYARD_KERNEL(" + kernel_.name;
         text_ += ", \"" + parameters + "\")\n";
-        return text_;
+        return Names::unmarked(text_);
     }
 
     void thread_coordinates() {

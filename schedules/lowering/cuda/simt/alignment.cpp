@@ -226,6 +226,49 @@ public:
 
 }  // namespace
 
+void forget_alignment(Kernel &kernel, const Expr &usable) {
+    class FindAsked : public IRGraphVisitor {
+        using IRGraphVisitor::visit;
+        void visit(const Call *op) override {
+            const auto *buffer = op->name == Call::buffer_get_device ? op->args[0].as<Variable>() : nullptr;
+            if (buffer) {
+                asked.insert(buffer->name);
+            }
+            IRGraphVisitor::visit(op);
+        }
+
+    public:
+        std::set<std::string> asked;
+    } find;
+    usable.accept(&find);
+    class Forget : public IRMutator {
+        using IRMutator::visit;
+        Expr visit(const Load *op) override {
+            const Expr e = IRMutator::visit(op);
+            const auto *load = e.as<Load>();
+            return arrays.count(load->name) == 0
+                       ? e
+                       : Load::make(load->type, load->name, load->index, load->image, load->param, load->predicate, ModulusRemainder());
+        }
+        Stmt visit(const Store *op) override {
+            const Stmt s = IRMutator::visit(op);
+            const auto *store = s.as<Store>();
+            return arrays.count(store->name) == 0
+                       ? s
+                       : Store::make(store->name, store->value, store->index, store->param, store->predicate, ModulusRemainder());
+        }
+
+    public:
+        std::set<std::string> arrays;
+    } forget;
+    for (const auto &a : kernel.arguments) {
+        if (a.is_buffer && find.asked.count(a.name + ".buffer") == 0) {
+            forget.arrays.insert(a.name);
+        }
+    }
+    kernel.body = forget.mutate(kernel.body);
+}
+
 int vector_elements(const Type &vector) {
     const int widest = std::max(kWidestAccess / vector.element_of().bytes(), 1);
     int n = 1;

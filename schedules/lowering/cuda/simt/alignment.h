@@ -22,6 +22,10 @@ namespace halyard {
  * to ask. */
 Halide::Expr mark_aligned_vectors(Kernel &kernel);
 
+/** Indices that are multiples say nothing of an array that begins anywhere, and whoever simplifies them says so all the same: of
+ * arrays whose address is not asked for in `usable` no access is aligned. */
+void forget_alignment(Kernel &kernel, const Halide::Expr &usable);
+
 struct AlignmentFacts {
     std::set<std::string> arguments;       // names that the host knows
     std::map<std::string, int> multiples;  // of other variables, what they are multiples of

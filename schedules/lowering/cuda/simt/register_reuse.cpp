@@ -182,6 +182,11 @@ bool reads_stored(const Expr &e, const std::set<std::string> &read_only) {
     return find.found;
 }
 
+// Whether all lanes of a load stand under one condition.
+bool is_whole(const Load *op) {
+    return op->predicate.as<Broadcast>() || is_const_one(op->predicate);
+}
+
 // The loads outside of loops of arrays that nobody writes, each with the conditions that it stands under.
 class FindLoads : public IRVisitor {
     using IRVisitor::visit;
@@ -214,16 +219,11 @@ class FindLoads : public IRVisitor {
     void visit(const Load *op) override {
         IRVisitor::visit(op);
         const auto *ramp = op->index.as<Ramp>();
-        if (!read_only.count(op->name) || !ramp || !is_const_one(ramp->stride)) {
+        if (!read_only.count(op->name) || !ramp || !is_const_one(ramp->stride) || !is_whole(op)) {
             return;
         }
-        Expr when = const_true();
-        if (const auto *same = op->predicate.as<Broadcast>()) {
-            when = expand(same->value, lets);
-        } else if (!is_const_one(op->predicate)) {
-            return;
-        }
-        when = simplify(path && when);
+        const auto *same = op->predicate.as<Broadcast>();
+        const Expr when = simplify(path && (same ? expand(same->value, lets) : const_true()));
         const Expr index = simplify(expand(ramp->base, lets));
         const bool movable = !reads_stored(index, read_only) && !reads_stored(when, read_only);
         for (auto &h : found) {
@@ -269,7 +269,8 @@ class UseHeld : public IRMutator {
 
     Expr visit(const Load *op) override {
         const auto *ramp = op->index.as<Ramp>();
-        if (ramp && is_const_one(ramp->stride)) {
+        // One under conditions of its lanes is none of those that the held value is loaded for.
+        if (ramp && is_const_one(ramp->stride) && is_whole(op)) {
             const Expr index = simplify(expand(ramp->base, lets));
             for (const auto &h : held) {
                 if (h.hold && h.array == op->name && h.load->type == op->type && equal(h.index, index)) {

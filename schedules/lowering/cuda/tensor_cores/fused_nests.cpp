@@ -218,7 +218,7 @@ void FusedNests::store_elements(const FusedNest &n, const Assignment &a) {
         return;
     }
     const Expr row = Variable::make(Int(32), kChainRow), column = Variable::make(Int(32), kChainColumn);
-    const bool whole = as_const_int(n.column_extent).has_value();
+    const bool whole = as_const_int(n.column_extent).value_or(0) >= n.columns;
     std::vector<Expr> reads = {a.value, a.index, row, n.row_extent};
     if (!whole) {
         reads.push_back(column);

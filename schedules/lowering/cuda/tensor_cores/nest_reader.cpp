@@ -68,6 +68,14 @@ FusedNest NestReader::read(const For *loop, bool conditions) {
         }
         return inlined_(e);
     };
+    // Halide leaves a loop over one row or column out.
+    const Single single = loops.size() == 1 ? single_of(s, loops[0].name, full) : Single::kNone;
+    if (single == Single::kRow) {
+        loops.insert(loops.begin(), {unique_name("row"), 1});
+    } else if (single == Single::kColumn) {
+        loops.push_back({unique_name("col"), 1});
+    }
+    single_ = single;
     FusedNest nest;
     nest.kind = loops.size() == 1 ? FusedNest::kRows : FusedNest::kTile;
     nest.row_extent = full(loops[0].extent);
@@ -83,13 +91,51 @@ FusedNest NestReader::read(const For *loop, bool conditions) {
     columns_read_ = 0;
     read_stores(nest, s, full, names, conditions);
     // What leaves may be less than a tile, at the edge of a buffer.
-    if (nest.kind == FusedNest::kTile && nest.columns == 0) {
+    const bool leaves =
+        std::all_of(nest.assignments.begin(), nest.assignments.end(), [](const Assignment &a) { return a.index.defined(); });
+    if (nest.kind != FusedNest::kRows && nest.columns > 0 && nest.columns < columns_read_ && !leaves) {
+        fail("stands in one kernel with a loop over some columns of a tile that is computed for more");
+    }
+    if (nest.kind == FusedNest::kTile && (nest.columns == 0 || (leaves && columns_read_ > 0))) {
         nest.columns = columns_read_;
     }
     if (nest.kind == FusedNest::kTile && nest.columns == 0) {
         fail("stands in one kernel with a loop over columns, whose extent is not known when it is compiled, and which reads no tile");
     }
     return nest;
+}
+
+// Of the one loop of a nest: what a tile of sums is read, or stored, along.
+NestReader::Single NestReader::single_of(const Stmt &s, const std::string &loop, const std::function<Expr(Expr)> &full) const {
+    class Find : public IRGraphVisitor {
+        using IRGraphVisitor::visit;
+        void visit(const Load *op) override {
+            look(op->name, op->index);
+            IRGraphVisitor::visit(op);
+        }
+        void visit(const Store *op) override {
+            look(op->name, op->index);
+            IRGraphVisitor::visit(op);
+        }
+        void look(const std::string &name, const Expr &index) {
+            const auto held = reader.held_.find(name);
+            if (held == reader.held_.end() || held->second.columns <= 1 || !reader.holds(name)) {
+                return;
+            }
+            const int64_t factor = linear(full(index)).factor_of(loop);
+            found = factor == 1 ? Single::kRow : factor == held->second.columns ? Single::kColumn : found;
+        }
+
+    public:
+        Find(const NestReader &reader, const std::string &loop, const std::function<Expr(Expr)> &full)
+            : reader(reader), loop(loop), full(full) {}
+        const NestReader &reader;
+        const std::string &loop;
+        const std::function<Expr(Expr)> &full;
+        Single found = Single::kNone;
+    } find(*this, loop, full);
+    s.accept(&find);
+    return find.found;
 }
 
 void NestReader::read_stores(FusedNest &nest, const Stmt &s, const std::function<Expr(Expr)> &full,
@@ -160,6 +206,12 @@ bool NestReader::place(const std::string &name, const Expr &index) {
         }
         know(name, 0);
         return true;
+    }
+    const int columns = held_[name].columns;
+    const bool in_row = single_ == Single::kRow && row == 0 && column == 1, in_column = single_ == Single::kColumn && row == columns;
+    if (columns > 1 && (in_row || in_column) && at.terms.size() == 1 && at.constant == 0) {
+        columns_read_ = columns;
+        return false;
     }
     // One a row where it does not depend on the column (fused_algebra.h), which is told by a read of the first.
     if (column == 0 && at.constant == 0 && at.terms.size() == 1) {

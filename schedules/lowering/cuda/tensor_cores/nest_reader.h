@@ -40,12 +40,16 @@ public:
     FusedNest read(const Halide::Internal::For *loop, bool conditions);
 
 private:
+    /** What a nest with one loop has one of, if it is over a tile. */
+    enum class Single { kNone, kRow, kColumn };
+
     [[noreturn]] void fail(const std::string &message) const;
     void read_stores(FusedNest &nest, const Halide::Internal::Stmt &s, const std::function<Halide::Expr(Halide::Expr)> &full,
                      const std::map<std::string, Halide::Expr> &names, bool conditions);
     Halide::Expr without_self(FusedNest &nest, const std::string &self, const Halide::Expr &value) const;
     /** Whether nothing that is held is stored. */
     bool of_buffers(const Halide::Internal::Stmt &s) const;
+    Single single_of(const Halide::Internal::Stmt &s, const std::string &loop, const std::function<Halide::Expr(Halide::Expr)> &full) const;
     bool place(const std::string &name, const Halide::Expr &index);
     Halide::Expr canonical(const Halide::Expr &e);
 
@@ -53,6 +57,7 @@ private:
     const std::function<Halide::Expr(const Halide::Expr &)> inlined_;
     const std::function<void(const std::string &)> fail_;
     std::map<std::string, int> sizes_;
+    Single single_ = Single::kNone;
     int rows_ = 0, columns_read_ = 0;  // of the tiles that a nest reads
 };
 

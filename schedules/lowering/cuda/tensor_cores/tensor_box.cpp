@@ -36,9 +36,11 @@ bool moves_by_tma(const Type &element, int columns) {
 
 bool is_stored_as_box(const Expr &stored, int size, const std::string &buffer, int dimension, const Expr &origin, const Lets &host,
                       const Strides &strides) {
-    if (strides.allocated.count(buffer)) {
+    const bool allocated = strides.allocated.count(buffer) > 0;
+    if (allocated && strides.partly_stored.count(buffer) == 0) {
         return true;
     }
+    const auto whole = [&](const Expr &e) { return allocated ? strides.expanded(expand(e, host)) : expand(e, host); };
     // Where there is a tile, there are more than 0.
     const auto without_zero = [](const Expr &e) {
         const auto *most = e.as<Max>();
@@ -48,15 +50,15 @@ bool is_stored_as_box(const Expr &stored, int size, const std::string &buffer, i
         const auto c = as_const_int(e);
         return c && *c >= size;
     };
-    Expr left = without_zero(simplify(expand(stored, host)));
+    Expr left = without_zero(simplify(whole(stored)));
     if (const auto *least = left.as<Min>(); least && (is_size(least->b) || is_size(least->a))) {
         left = is_size(least->b) ? least->a : least->b;
     }
     const auto covers = [&](const Expr &extent) {
-        return extent.defined() && can_prove(left >= without_zero(simplify(extent)) - expand(origin, host));
+        return extent.defined() && can_prove(left >= without_zero(simplify(allocated ? whole(extent) : extent)) - whole(origin));
     };
     const auto said = strides.extents.find(buffer);
-    return is_size(left) || covers(field(buffer, "extent", dimension)) ||
+    return is_size(left) || (!allocated && covers(field(buffer, "extent", dimension))) ||
            (said != strides.extents.end() && size_t(dimension) < said->second.size() && covers(said->second[size_t(dimension)]));
 }
 

@@ -24,7 +24,7 @@ struct TensorBox {
 bool moves_by_tma(const Halide::Type &element, int columns);
 
 /** Whether the copy engine stores along a dimension what a tile does: of `size` elements from `origin` on `stored`, which are all that there are
- * in the tensor. An array of the pipeline may have more, which nobody reads. Lets of `host` are expanded. */
+ * in the tensor. An array of the pipeline may have more, which nobody reads, but where it is stored in parts. Lets of `host` are expanded. */
 bool is_stored_as_box(const Halide::Expr &stored, int size, const std::string &buffer, int dimension, const Halide::Expr &origin,
                       const Lets &host, const Strides &strides);
 

@@ -40,8 +40,10 @@ struct Strides {
     /** Of buffers that the pipeline allocates, and of those whose strides the generator says; of others they are variables. */
     std::map<std::string, std::vector<Halide::Expr>> known;
     std::set<std::string> allocated;
-    /** Of buffers of the caller; undefined where the generator says nothing. */
+    /** Of those that the pipeline allocates; and of buffers of the caller, undefined where the generator says nothing. */
     std::map<std::string, std::vector<Halide::Expr>> extents;
+    /** Of those that the pipeline allocates: what others of their elements are stays as it was when this kernel stores some. */
+    std::set<std::string> partly_stored;
     const Lets *lets = nullptr;  // all those around the kernel, of fields of buffers as well
 
     Halide::Expr expanded(const Halide::Expr &e) const;

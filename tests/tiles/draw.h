@@ -1,0 +1,70 @@
+#ifndef HALYARD_TESTS_TILES_DRAW_H
+#define HALYARD_TESTS_TILES_DRAW_H
+
+/** \file
+ * What the tests with drawn pipelines share.
+ */
+
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <random>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "kernel/buffer.h"
+
+namespace tiles_test {
+
+/** A number of the environment. */
+inline int setting(const char *name, int otherwise) {
+    const char *given = std::getenv(name);
+    return given ? std::atoi(given) : otherwise;
+}
+
+/** Of the emulated device, for libraries that are loaded after it. */
+inline void set_capability(int capability) {
+    static void *const driver = dlopen(std::getenv("HALYARD_CUDA_DRIVER"), RTLD_NOW);
+    REQUIRE(driver);
+    const auto set = reinterpret_cast<void (*)(const char *, int)>(dlsym(driver, "halyard_emulator_set"));
+    REQUIRE(set);
+    set("capability", capability);
+}
+
+class Draw {
+public:
+    explicit Draw(uint64_t seed) : random_(uint32_t(seed)) {}
+    int below(int n) {
+        return int(random_() % unsigned(n));
+    }
+    bool one_in(int n) {
+        return below(n) == 0;
+    }
+    template<typename T>
+    T of(const std::vector<T> &all) {
+        return all[size_t(below(int(all.size())))];
+    }
+
+private:
+    std::mt19937 random_;
+};
+
+/** Rows of some pitch, from some offset on. */
+inline halyard::Layout drawn_layout(const std::vector<int> &extents, Draw &d) {
+    halyard::Layout l(extents);
+    l.strides = {1};
+    int stride = extents[0];
+    for (size_t i = 1; i < extents.size(); i++) {
+        stride += d.of<int>({0, 0, 1, 3, 8, 16});
+        l.strides.push_back(stride);
+        stride *= extents[i];
+    }
+    l.offset = d.of<int>({0, 0, 1, 2, 5, 8});
+    return l;
+}
+
+}  // namespace tiles_test
+
+#endif
