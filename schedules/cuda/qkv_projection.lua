@@ -1,4 +1,5 @@
--- The three projections on the tensor cores, one kernel: its blocks take the tiles of q, then those of k and of v. The tiles of x come from L2.
+-- The three projections on the tensor cores, one kernel: its blocks take the tiles of q, then those of k and of v. The tiles of x come
+-- from L2.
 
 local gemm = require "lib.gpu_gemm"
 local grid = require "lib.gpu_grid"

@@ -1,5 +1,5 @@
--- The three projections in 8 bits on the tensor cores, weights transposed (n x k), a kernel each, which scales the sums of
--- 32 bits and adds the bias where they are. Few columns of k and v leave blocks without work; the tiles of x come from L2.
+-- The three projections in 8 bits on the tensor cores, weights transposed (n x k), one kernel, which scales the sums of
+-- 32 bits and adds the bias where they are. Its blocks take the tiles of q, then those of k and of v; the tiles of x come from L2.
 
 local gemm = require "lib.gpu_gemm"
 

@@ -109,7 +109,7 @@ function conv.windows_fit(p, target)
 end
 
 -- The dimensions of x [c, g, w, h, n] and weight_ohwi [c, s, r, o, g] along which the copy engine goes: it wants steps of 16 bytes.
-local steps = { x = { 1, 2, 3, 4 }, weight_ohwi = { 1, 2, 3, 4 } }
+local outer = { x = { 1, 2, 3, 4 }, weight_ohwi = { 1, 2, 3, 4 } }
 
 -- As many channels as fill an eighth of what is fetched at a time, and less, are few.
 local few = 8
@@ -143,7 +143,7 @@ end
 function conv.window_versions(k, p, target, invariant)
   if p.tile_n > 0 and p.columns > 0 and p.stages > 0 then return { {} } end
   local aligned
-  for name, dims in pairs(steps) do
+  for name, dims in pairs(outer) do
     for _, d in ipairs(dims) do
       local dim = k[name]:dim(d)
       local fits = dim:stride():multiple_of(16 // grid.bytes_of[k[name]:type()]):or_(dim:extent():at_most(1))
