@@ -33,6 +33,15 @@ inline void set_capability(int capability) {
     set("capability", capability);
 }
 
+/** What the emulator has counted so far (tests/emulator/driver.h). */
+inline int count(const char *what) {
+    static void *const driver = dlopen(std::getenv("HALYARD_CUDA_DRIVER"), RTLD_NOW);
+    REQUIRE(driver);
+    const auto counted = reinterpret_cast<int (*)(const char *)>(dlsym(driver, "halyard_emulator_count"));
+    REQUIRE(counted);
+    return counted(what);
+}
+
 class Draw {
 public:
     explicit Draw(uint64_t seed) : random_(uint32_t(seed)) {}
