@@ -68,6 +68,8 @@ inline std::map<std::string, Gather> gathers() {
  * groups] have them: of x in x_window [k, group, w, h, n], and of weight in weight_window [k, o, group]. */
 struct GatheredWindows {
     Halide::Func x_window{"x_window"}, weight_window{"weight_window"};
+    /** Of an element of a window: its channel, column and row. */
+    Halide::Func place{"place"};
 
     /** The factors of y(o, g, w, h, n), over an RDom "depth". Tiles stick out of y: its last pixels and channels stand for what is behind
      * them. */
@@ -81,8 +83,10 @@ struct GatheredWindows {
             const Expr tap = of / max(channels, 1);
             return std::vector<Expr>{of % max(channels, 1), tap % window.kernel, tap / window.kernel};
         };
-        // Vectors stick out of a window.
-        const std::vector<Expr> from = element(min(k, max(elements, 1) - 1)), of = element(k);
+        place(k) = Tuple(element(min(k, max(elements, 1) - 1)));                                            // vectors stick out of a window
+        const auto bounded = [&](int i, const Expr &extent) { return clamp(place(k)[i], 0, extent - 1); };  // Halide cannot look into it
+        const std::vector<Expr> from = {bounded(0, max(channels, 1)), bounded(1, window.kernel), bounded(2, window.kernel)};
+        const std::vector<Expr> of = element(k);
         const Expr x_at = window.padded(x, {from[0], g, window.at(w, from[1]), window.at(h, from[2]), n}, 2, 3);
         x_window(k, g, w, h, n) = select(k < elements, x_at, cast(x.type(), 0));
         weight_window(k, o, g) = weight(of[0], of[1], of[2], o, g);

@@ -192,7 +192,7 @@ function conv.gather(k)
   end
   bound(k.x_window, (depth + (lanes - 1)) // lanes * lanes, { g = 1, w = 2, h = 3, n = 4 })
   bound(k.weight_window, depth, { o = 0, g = 1 })
-  -- A thread has 8 elements of the windows of 8 pixels of a row, for which it finds the places in the window once.
+  -- A thread has 8 elements of the windows of 8 pixels of a row. Their places in the window, which take divisions, a block finds once.
   k.x_window:split("k", 8, "round_up", "vector", "lane")
   k.x_window:split("vector", 4, "guard", "k_block", "k_thread")
   k.x_window:split("w", 64, "guard", "w_block", "in_block")
@@ -200,8 +200,12 @@ function conv.gather(k)
   k.x_window:split("h", 8, "guard", "h_block", "h_thread")
   k.x_window:reorder("lane", "step", "k_thread", "w_thread", "h_thread", "k_block", "w_block", "h_block", "g", "n")
   k.x_window:vectorize("lane"):unroll("step")
-  k.x_window:gpu_blocks { grid.fuse(k.x_window, { "k_block", "w_block" }), "h_block", grid.fuse(k.x_window, { "g", "n" }) }
+  local blocks = grid.fuse(k.x_window, { "k_block", "w_block" })
+  k.x_window:gpu_blocks { blocks, "h_block", grid.fuse(k.x_window, { "g", "n" }) }
   k.x_window:gpu_threads({ "k_thread", "w_thread", "h_thread" }):never_partition_all()
+  k.place:compute_at(k.x_window, blocks):bound_extent("k", 32)
+  k.place:split("k", 8, "round_up", "vector", "lane")
+  k.place:reorder("vector", "lane"):gpu_threads { "vector", "lane" }:never_partition_all()
   k.weight_window:split("k", 64, "guard", "block", "thread")
   k.weight_window:gpu_blocks { "block", grid.fuse(k.weight_window, { "o", "g" }) }:gpu_threads("thread"):never_partition_all()
 end
