@@ -23,7 +23,7 @@ public:
                                 "done\n"
                                 "description=$(sed -n 's/.*\"describe\":\"\\([^\"]*\\)\".*/\\1/p' \"$request\")\n"
                                 "[ -z \"$description\" ] || { echo '{\"funcs\": [], \"buffers\": [], \"sizes\": {}, \"vector_bytes\": 32, "
-                                "\"vector_registers\": 16, \"target\": \"\"}' >\"$description\"; exit; }\n"
+                                "\"vector_registers\": 16, \"target\": \"\", \"algorithm\": \"\"}' >\"$description\"; exit; }\n"
                                 "echo '{}' >\"$(sed -n 's/.*\"report\":\"\\([^\"]*\\)\".*/\\1/p' \"$request\")\"\n"
                                 "script=$(sed -n 's/.*\"script\":\"\\([^\"]*\\)\".*/\\1/p' \"$request\")\n"
                                 "while [ $# -gt 0 ]; do [ \"$1\" = -o ] && out=$2; shift; done\n"

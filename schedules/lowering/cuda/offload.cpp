@@ -1,8 +1,6 @@
 #include "lowering/cuda/offload.h"
 
 #include <algorithm>
-#include <cstring>
-#include <fstream>
 #include <map>
 
 #include "lowering/depends_on_data.h"
@@ -13,7 +11,9 @@
 #include "lowering/cuda/tensor_cores/fused_kernel.h"
 #include "lowering/cuda/tensor_cores/fused_parts.h"
 #include "lowering/cuda/print/compile.h"
+#include "lowering/cuda/print/images.h"
 #include "lowering/cuda/extract/kernel.h"
+#include "lowering/cuda/host_buffers.h"
 #include "lowering/cuda/launch_numbers.h"
 #include "lowering/cuda/pipeline.h"
 #include "lowering/cuda/print/print.h"
@@ -31,8 +31,6 @@ using namespace Halide;
 using namespace Halide::Internal;
 
 namespace {
-
-const char *const kImage = "halyard_kernels";
 
 // A letter for each parameter of a kernel: how wide it is, or whether it is a buffer, a tensor for TMA or a
 // counter (runtime's cuda_launch.cpp).
@@ -55,66 +53,6 @@ Expr handle_of(const std::string &name) {
     return Variable::make(type_of<halide_buffer_t *>(), name);
 }
 
-// A condition on sizes, before they have names.
-Expr of_arguments(const Expr &condition) {
-    class Fields : public IRMutator {
-        using IRMutator::visit;
-
-        Expr visit(const Variable *op) override {
-            for (const char *field : {"extent", "min", "stride"}) {
-                const std::string infix = std::string(".") + field + ".";
-                const size_t at = op->name.rfind(infix);
-                if (op->param.defined() && op->param.is_buffer() && at != std::string::npos) {
-                    const int d = std::stoi(op->name.substr(at + infix.size()));
-                    return Call::make(Int(32), std::string("_halide_buffer_get_") + field,
-                                      {handle_of(op->name.substr(0, at) + ".buffer"), d}, Call::Extern);
-                }
-            }
-            return op;
-        }
-    };
-    return Fields().mutate(condition);
-}
-
-// Of buffers of the caller whose strides the generator says; of the others all but the first are variables. And the extents that it says.
-Strides strides_of_generator(const Stmt &s) {
-    class FindBuffers : public IRVisitor {
-        using IRVisitor::visit;
-
-        void visit(const Load *op) override {
-            look(op->name, op->param);
-            IRVisitor::visit(op);
-        }
-        void visit(const Store *op) override {
-            look(op->name, op->param);
-            IRVisitor::visit(op);
-        }
-        void look(const std::string &name, const Parameter &param) {
-            if (!param.defined() || !param.is_buffer() || found.known.count(name) || found.extents.count(name)) {
-                return;
-            }
-            bool said = false;
-            std::vector<Expr> strides;
-            for (int d = 0; d < param.dimensions(); d++) {
-                const Expr known = param.stride_constraint(d);
-                said = said || (d == 0 ? !known.defined() || !is_const_one(known) : known.defined());
-                strides.push_back(known.defined() ? known : Variable::make(Int(32), name + ".stride." + std::to_string(d)));
-            }
-            if (said) {
-                found.known[name] = strides;
-            }
-            for (int d = 0; d < param.dimensions(); d++) {
-                found.extents[name].push_back(param.extent_constraint(d));
-            }
-        }
-
-    public:
-        Strides found;
-    } find;
-    s.accept(&find);
-    return find.found;
-}
-
 class OffloadToCuda : public IRMutator {
 public:
     explicit OffloadToCuda(CudaOptions options) : options_(std::move(options)) {
@@ -128,10 +66,8 @@ public:
             return IRMutator::mutate(s);
         }
         inside_ = true;
-        programs_.clear();
-        all_.clear();
+        images_.clear();
         used_.clear();
-        instructions_of_all_.clear();
         const Stmt last = leave_kernels_unread(s, options_.outputs);
         is_last_ = true;
         Stmt host = told(IRMutator::mutate(begin(last, options_.schedule)), options_.text);
@@ -142,8 +78,9 @@ public:
             host = IfThenElse::make(of_arguments(v->condition) && by_capability(fits_hopper_, fits_others_), taken, host);
         }
         inside_ = false;
-        const bool kernels = std::any_of(programs_.begin(), programs_.end(), [](const Program &p) { return !p.source.empty(); });
-        return kernels ? with_images(allocate_together(host)) : host;
+        return images_.empty() ? host
+                               : images_.put_into(allocate_together(host), options_.name, options_.architectures, options_.emulated,
+                                                  options_.source_file);
     }
 
 private:
@@ -156,10 +93,7 @@ private:
     // Of a version of the pipeline, with its products next to each other where they may run together.
     Stmt begin(const Stmt &version, const CudaSchedule &schedule) {
         fits_hopper_ = fits_others_ = const_true();
-        // The emulator's compiler takes longer to begin than for the kernels of a version.
-        if (programs_.empty() || !options_.emulated) {
-            programs_.emplace_back();
-        }
+        images_.begin_version(options_.emulated);
         schedule_ = schedule;
         const Lets *const lets = strides_.lets;
         const Stmt s = gather_launches(version, [&](const For *kernel) { return !products_of(kernel->body).empty(); });
@@ -203,18 +137,18 @@ private:
         }
         SimtForms forms = make_simt_forms(kernel, {schedule_.fetched, schedule_.places, lets_, options_.fail, options_.observe});
         if (!forms.vectors) {
-            add(printed(forms.elements, func));
+            images_.add(printed(forms.elements, func));
             return launch(forms.elements);
         }
-        add(printed(forms.vectors->kernel, func));
+        images_.add(printed(forms.vectors->kernel, func));
         forms.elements.name += "_elements";
-        add(printed(forms.elements, func));
+        images_.add(printed(forms.elements, func));
         const Stmt call = IfThenElse::make(forms.vectors->usable, launch(forms.vectors->kernel), launch(forms.elements));
         if (!forms.dense) {
             return call;
         }
         forms.dense->kernel.name += "_dense";
-        add(printed(forms.dense->kernel, func));
+        images_.add(printed(forms.dense->kernel, func));
         return IfThenElse::make(forms.dense->usable, launch(forms.dense->kernel), call);
     }
 
@@ -365,7 +299,6 @@ private:
         k.kernel.name = name_for(func);
         const PrintOptions print = print_options();
         const bool hopper = for_hopper(), others = for_others();
-        programs_.back().tensor_cores = true;
         Calls calls;
         if (shape_of(kernel, products).is_block_program()) {  // other kernels are made of templates
             const BlockProgram program = make_block_program(k.kernel, products, lets_, strides_, options_.observe);
@@ -426,7 +359,6 @@ private:
     Stmt joined(std::vector<KernelWithProducts> &all) {
         std::vector<TileProgram> programs;
         std::string funcs;
-        programs_.back().tensor_cores = true;
         for (auto &k : all) {
             k.kernel.name = name_for(k.func);
             funcs += (funcs.empty() ? "" : "_") + k.func;
@@ -458,29 +390,15 @@ private:
         if (!joined) {
             return Block::make(each);
         }
-        add(joined->instructions, joined->text, macro(devices));
+        images_.add(joined->instructions, joined->text, macro(devices));
         return IfThenElse::make(joined->usable, launch(joined->kernel), Block::make(each));
-    }
-
-    // Kernels, and the functions that they call. `only`: with the macro of a header defined.
-    void add(const std::map<std::string, std::string> &instructions, const std::string &kernels, const std::string &only) {
-        const auto with_instructions = [&](std::set<std::string> &known) {
-            std::string text;
-            for (const auto &i : instructions) {
-                text += known.insert(i.first).second ? "\n" + i.second : "";
-            }
-            text += kernels;
-            return only.empty() ? text : "\n#ifdef " + only + "\n" + text + "\n#endif  // " + only + "\n";
-        };
-        programs_.back().source += with_instructions(programs_.back().instructions);
-        all_ += with_instructions(instructions_of_all_);
     }
 
     Stmt launch_tiles(const TileKernel &tiles, Devices devices, bool beside = false) {
         // Which tensors are none is asked before a version is chosen: the last one alone has kernels that go by elements.
         const Expr tensors = tiles.fetches.defined() ? tiles.fetches : tiles.usable;
         const bool by_elements = is_last_ || !is_of_arguments(tensors);
-        add(tiles.instructions, tiles.text + (by_elements ? tiles.text_by_elements : ""), macro(devices));
+        images_.add(tiles.instructions, tiles.text + (by_elements ? tiles.text_by_elements : ""), macro(devices));
         for (Expr *fits : {devices != Devices::kOthers ? &fits_hopper_ : nullptr, devices != Devices::kHopper ? &fits_others_ : nullptr}) {
             if (fits && !by_elements) {
                 *fits = *fits && tensors;
@@ -544,25 +462,6 @@ private:
     static Expr too_large(const std::string &name) {
         return Call::make(Int(32), "halyard_cuda_too_large", {user_context(), StringImm::make(name.substr(0, name.find('.')))},
                           Call::Extern);
-    }
-
-    // Of a buffer that the pipeline allocates: a struct of min, extent, stride and flags for each.
-    static std::vector<Expr> dimensions_in(const Expr &value) {
-        class FindStruct : public IRVisitor {
-            using IRVisitor::visit;
-            void visit(const Call *op) override {
-                if (op->is_intrinsic(Call::make_struct) && op->args.size() % 4 == 0 && fields.empty()) {
-                    fields = op->args;
-                }
-                IRVisitor::visit(op);
-            }
-
-        public:
-            std::vector<Expr> fields;
-        };
-        FindStruct find;
-        substitute_in_all_lets(value).accept(&find);
-        return find.fields;
     }
 
     // Bounds that follow from splits may leave a Func that has no elements less than none along a dimension.
@@ -665,7 +564,7 @@ private:
         }
         const Expr nowhere = reinterpret(Handle(), make_zero(UInt(64)));
         const Expr arguments = values.empty() ? nowhere : Call::make(Handle(), Call::make_struct, values, Call::Intrinsic);
-        std::vector<Expr> args = {user_context(), handle_of(image_name(programs_.size() - 1) + ".buffer"), StringImm::make(kernel.name)};
+        std::vector<Expr> args = {user_context(), handle_of(images_.name()), StringImm::make(kernel.name)};
         for (const auto &extents : {kernel.blocks, kernel.threads}) {
             for (const Expr &e : extents) {
                 args.push_back(number_of_launch(e, all_lets_));
@@ -678,56 +577,15 @@ private:
                              AssertStmt::make(code == 0, code));
     }
 
-    void add(const std::string &kernel) {
-        programs_.back().source += kernel;
-        all_ += kernel;
-    }
-
-    static std::string image_name(size_t version) {
-        return kImage + (version == 0 ? "" : "_" + std::to_string(version));
-    }
-
-    Stmt with_images(Stmt host) const {
-        const std::string begin = "// Kernels of " + options_.name + ", printed from its schedule.\nusing namespace halyard;\n";
-        std::vector<DeviceProgram> programs;
-        for (const Program &p : programs_) {
-            programs.push_back({p.source.empty() ? "" : begin + p.source, p.tensor_cores});
-        }
-        if (!options_.source_file.empty()) {
-            std::ofstream(options_.source_file) << begin << all_;
-        }
-        const std::vector<std::string> images = options_.emulated ? std::vector<std::string>{compile_for_emulator(programs[0])}
-                                                                  : compile_to_fatbins(programs, options_.architectures);
-        std::map<std::string, Expr> buffers;
-        for (size_t i = 0; i < images.size(); i++) {
-            if (images[i].empty()) {
-                continue;
-            }
-            Buffer<uint8_t> image(int(images[i].size()), image_name(i));
-            std::memcpy(image.data(), images[i].data(), images[i].size());
-            const std::string name = image_name(i) + ".buffer";
-            buffers[name] = Variable::make(type_of<halide_buffer_t *>(), name, Buffer<>(image));
-        }
-        return substitute(buffers, host);
-    }
-
-    // What one image is made of: the kernels of a version, of which a call takes one, so that others are not loaded.
-    struct Program {
-        std::string source;
-        bool tensor_cores = false;  // there are kernels for them
-        std::set<std::string> instructions;
-    };
-
     CudaOptions options_;
     CudaSchedule schedule_;  // of the version at hand
     bool inside_ = false;
     bool is_last_ = false;            // the version that is for all calls
     Expr fits_hopper_, fits_others_;  // what a version's kernels want of the caller's tensors
-    std::vector<Program> programs_;
-    std::string all_;  // kernels, for who reads them
-    std::set<std::string> used_, instructions_of_all_;
-    Lets lets_, all_lets_;  // without and with those of fields of buffers
-    Scope<Expr> vectors_;   // computed by the host, of several lanes
+    Images images_;
+    std::set<std::string> used_;  // names of kernels
+    Lets lets_, all_lets_;        // without and with those of fields of buffers
+    Scope<Expr> vectors_;         // computed by the host, of several lanes
     Strides strides_;
     int host_loops_ = 0;                        // around what is looked at
     std::map<std::string, int> host_loops_at_;  // around what an array is allocated by
