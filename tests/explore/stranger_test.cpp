@@ -496,7 +496,7 @@ TEST_CASE("Two exports to one file leave one of them, whole", "[stranger]") {
 TEST_CASE("An export of candidates that is interrupted leaves no half of one", "[stranger]") {
     const Folder folder;
     const std::string pack = folder / "pack";
-    const std::string explore = "\"$halyard\" explore rms_norm --target cuda-sm_90a --devices emulator --shape rows=4,cols=64 --budget 20s "
+    const std::string explore = "\"$halyard\" explore rms_norm --target cuda-emulator --shape rows=4,cols=64 --budget 20s "
                                 "--most 2 --export " +
                                 pack + " --db " + (folder / "s.db");
     // As soon as something is built there.
