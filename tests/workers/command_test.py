@@ -131,7 +131,7 @@ class Workers(unittest.TestCase):
         done = self.run_words(self.words(), HALYARD_WORKERS_PYTHON="/there/is/none")
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("/there/is/none cannot be started", done.stderr)
-        done = self.explore("--guess")
+        done = self.run_words([HALYARD, "explore", "rms_norm", "--target", "host", "--shape", "rows=8,cols=256", "--workers", "auto", "--guess"])
         self.assertEqual(done.returncode, 2)
         self.assertIn("--workers is for a search, and --guess", done.stderr)
 
