@@ -12,8 +12,6 @@ import math
 import os
 import re
 
-from searches import pipelines
-
 from . import ratios
 from .entry import ENTRIES, FAMILIES
 from .report import cells as bench_cells, short
@@ -147,6 +145,7 @@ SUMMARY = ("machine", "family", "rows with a peer", "ratio, geometric mean", "le
 
 
 def page(runs, recorded, pictures=None, sweeps=None):
+    from searches import pipelines  # which an exported folder of peers has not
     rows = all_rows(runs, recorded)
     lines = [HEAD, "## Contents\n", "- [Summary](#summary)", "- [The runs](#the-runs)",
              "- [Where a peer is faster](#where-a-peer-is-faster)"]
