@@ -114,13 +114,19 @@ local outer = { x = { 1, 2, 3, 4 }, weight_ohwi = { 1, 2, 3, 4 } }
 -- As many channels as fill an eighth of what is fetched at a time, and less, are few.
 local few = 8
 
--- Nanoseconds of a convolution, by those of a product with as many rows as a box has pixels.
-local function cost_of(v, k, target)
+-- The blocks of a version, and the steps of each.
+local function work_of(v, k)
   local y, x, weight = k.y, k.x, k.weight_ohwi
   local function tiles(d, size) return gemm.divided(y:dim(d):extent(), size) end
   local blocks = tiles(0, v.columns) * y:dim(1):extent() * tiles(2, v.tile_w) * tiles(3, v.tile_h) * tiles(4, v.tile_n)
   local steps = gemm.divided(x:dim(0):extent() * grid.bytes_of[x:type()], 128) * weight:dim(1):extent() * weight:dim(2):extent()
-  return gemm.nanoseconds(gemm.tile_of(v.tile_w * v.tile_h * v.tile_n, v.columns), blocks, steps, target), blocks, steps
+  return blocks, steps
+end
+
+-- Nanoseconds of a convolution, by those of a product with as many rows as a box has pixels.
+local function cost_of(v, k, target)
+  local blocks, steps = work_of(v, k)
+  return gemm.nanoseconds(gemm.tile_of(v.tile_w * v.tile_h * v.tile_n, v.columns), blocks, steps, target)
 end
 
 -- Versions for calls of so few pixels and channels that small boxes leave most multiprocessors without one: several blocks share the steps
@@ -129,7 +135,7 @@ local function small_boxes(k, target)
   local versions = {}
   for _, cluster in ipairs { 4, 2 } do
     local v = { cluster = cluster, tile_w = 8, tile_h = 8, tile_n = 1, columns = 64, stages = 6 }
-    local _, boxes, steps = cost_of(v, k, target)
+    local boxes, steps = work_of(v, k)
     v.when = (boxes * cluster):at_most(target.multiprocessors):and_(steps:at_least(8 * cluster))
     table.insert(versions, v)
   end
@@ -141,7 +147,6 @@ end
 -- multiplied for each element of the kernel, however few there are. `invariant`: an image's result is the same bits for any number of
 -- images.
 function conv.window_versions(k, p, target, invariant)
-  if p.tile_n > 0 and p.columns > 0 and p.stages > 0 then return { {} } end
   local aligned
   for name, dims in pairs(outer) do
     for _, d in ipairs(dims) do
@@ -155,21 +160,22 @@ function conv.window_versions(k, p, target, invariant)
   local gathers = has_few:and_(aligned:not_():or_(k.weight_ohwi:dim(1):extent():above(1)))
   local few_columns = k.y:dim(0):extent():at_most(64)
   local versions = {}
-  -- Of one box, with so many columns; with 64, for few channels of y.
-  local function in_box(when, version, box, choices)
-    for _, columns in ipairs(choices) do
-      local v = { tile_w = box[1], tile_h = box[2], tile_n = box[3], columns = columns, stages = 4, when = when }
-      if p.tile_n > 0 then v.tile_w, v.tile_h, v.tile_n = p.tile_w, p.tile_h, p.tile_n end
-      if p.columns > 0 then v.columns = p.columns end
-      if columns == 64 and p.columns == 0 then v.when = when:and_(few_columns) end
-      for name, value in pairs(version) do v[name] = value end
-      if p.stages > 0 then v.stages = p.stages end
-      if columns == 128 or p.columns == 0 then table.insert(versions, v) end
+  -- In one box, by the first of these columns for few channels of y; what the caller gives stands in place of both.
+  local function in_box(version, box, choices)
+    if p.tile_n > 0 then box = { p.tile_w, p.tile_h, p.tile_n } end
+    if p.columns > 0 then choices = { p.columns } end
+    for i, columns in ipairs(choices) do
+      local when = i < #choices and version.when:and_(few_columns) or version.when
+      local stages = p.stages > 0 and p.stages or version.stages
+      table.insert(versions, {
+        when = when, gathered = version.gathered, repack = version.repack,
+        tile_w = box[1], tile_h = box[2], tile_n = box[3], columns = columns, stages = stages,
+      })
     end
   end
   if p.gathered == 0 and not p.repack then
-    in_box(gathers, { gathered = 1, stages = 2 }, { 16, 8, 1 }, { 64, 128 })
-    in_box(aligned:not_():and_(channels:at_least(1)), { repack = true }, { 8, 8, 2 }, { 128 })
+    in_box({ when = gathers, gathered = 1, stages = 2 }, { 16, 8, 1 }, { 64, 128 })
+    in_box({ when = aligned:not_():and_(channels:at_least(1)), repack = true, stages = 4 }, { 8, 8, 2 }, { 128 })
     if p.cluster == 1 and p.tile_n == 0 and p.columns == 0 and not invariant then
       for _, v in ipairs(small_boxes(k, target)) do table.insert(versions, v) end
     end
@@ -244,15 +250,15 @@ end
 -- y        a Func over [o, g, w, h, n]     acc    the Func that sums over "tap_x" (channels), "tap_y" and "tap_z", or over "depth"
 -- o        window_params; without a cluster, each block has all steps of its box
 function conv.tensor_windows(y, acc, o)
-  local box = { w = o.tile_w, h = o.tile_h, n = o.tile_n }
+  local box = { { "w", o.tile_w }, { "h", o.tile_h }, { "n", o.tile_n } }
   y:split("o", o.columns, "guard", "tile_o", "o_in_tile")
-  for d, size in pairs(box) do y:split(d, size, "guard", "box_" .. d, d .. "_in_box") end
+  for _, d in ipairs(box) do y:split(d[1], d[2], "guard", "box_" .. d[1], d[1] .. "_in_box") end
   y:reorder("o_in_tile", "w_in_box", "h_in_box", "n_in_box", "tile_o", "box_w", "box_h", "box_n", "g")
   y:gpu_blocks { "tile_o", grid.fuse(y, { "box_w", "box_h", "box_n", "g" }) }
   y:never_partition_all()
 
   acc:compute_at(y, "tile_o"):store_in "register":bound_extent("g", 1):bound_extent("o", o.columns)
-  for d, size in pairs(box) do acc:bound_extent(d, size) end
+  for _, d in ipairs(box) do acc:bound_extent(d[1], d[2]) end
   acc:never_partition_all()
   local step = acc:update(0)
   local fetched = acc:type() == "i32" and 128 or 64 -- 128 bytes of operands

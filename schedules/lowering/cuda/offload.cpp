@@ -32,6 +32,8 @@ using namespace Halide::Internal;
 
 namespace {
 
+const char *const kHopper = "halyard_device_of_hopper";
+
 // A letter for each parameter of a kernel: how wide it is, or whether it is a buffer, a tensor for TMA or a
 // counter (runtime's cuda_launch.cpp).
 char kind_of(const LaunchArgument &a) {
@@ -76,6 +78,9 @@ public:
             const Stmt version = leave_kernels_unread(v->lowered(), options_.outputs);
             const Stmt taken = told(IRMutator::mutate(begin(version, v->schedule)), v->text);
             host = IfThenElse::make(of_arguments(v->condition) && by_capability(fits_hopper_, fits_others_), taken, host);
+        }
+        if (!options_.versions.empty() && for_hopper() && for_others()) {
+            host = LetStmt::make(kHopper, is_device_of_hopper(), host);  // asked once, not for each version
         }
         inside_ = false;
         return images_.empty() ? host
@@ -287,7 +292,9 @@ private:
         return !for_hopper() ? c.others : for_others() ? IfThenElse::make(is_device_of_hopper(), c.hopper, c.others) : c.hopper;
     }
     Expr by_capability(const Expr &hopper, const Expr &others) const {
-        return !for_hopper() ? others : for_others() && !equal(hopper, others) ? select(is_device_of_hopper(), hopper, others) : hopper;
+        return !for_hopper()                            ? others
+               : for_others() && !equal(hopper, others) ? select(Variable::make(Bool(), kHopper), hopper, others)
+                                                        : hopper;
     }
 
     PrintOptions print_options() const {
