@@ -60,6 +60,21 @@ private:
     std::mt19937 random_;
 };
 
+/** That a result of so many columns is what it should be, to the bit. */
+inline void check_equal(const std::vector<double> &should, const std::vector<double> &is, int columns) {
+    size_t wrong = 0, first = 0;
+    for (size_t i = 0; i < should.size(); i++) {
+        if (!(should[i] == is[i]) && wrong++ == 0) {
+            first = i;
+        }
+    }
+    if (wrong != 0) {
+        INFO(wrong << " of " << should.size() << " are wrong, the first at column " << first % size_t(columns) << ", row "
+                   << first / size_t(columns) << ": " << is[first] << " for " << should[first]);
+        CHECK(wrong == 0);
+    }
+}
+
 /** Rows of some pitch, from some offset on. */
 inline halyard::Layout drawn_layout(const std::vector<int> &extents, Draw &d) {
     halyard::Layout l(extents);

@@ -206,17 +206,7 @@ bool check_seed(int seed, bool with_tables = false) {
             REQUIRE(error == "");
             const auto is = result_of(kernel, c, s, uint32_t(seed), false, error);
             CHECK(error == "");
-            size_t wrong = 0, first = 0;
-            for (size_t i = 0; i < should.size(); i++) {
-                if (!(should[i] == is[i]) && wrong++ == 0) {
-                    first = i;
-                }
-            }
-            if (wrong != 0) {
-                INFO(wrong << " of " << should.size() << " are wrong, the first at column " << first % size_t(s.n) << ", row "
-                           << first / size_t(s.n) << ": " << is[first] << " for " << should[first]);
-                CHECK(wrong == 0);
-            }
+            tiles_test::check_equal(should, is, s.n);
         }
     }
     return true;

@@ -151,17 +151,7 @@ void check(const Pipeline &p) {
                     REQUIRE(error == "");
                     const auto is = result_of(kernel, op_of(p), s, across, pitch, error);
                     REQUIRE(error == "");
-                    size_t wrong = 0, first = 0;
-                    for (size_t i = 0; i < should.size(); i++) {
-                        if (!(should[i] == is[i]) && wrong++ == 0) {
-                            first = i;
-                        }
-                    }
-                    if (wrong != 0) {
-                        INFO(wrong << " of " << should.size() << " are wrong, the first at column " << first % size_t(s.n) << ", row "
-                                   << first / size_t(s.n) << ": " << is[first] << " for " << should[first]);
-                        CHECK(wrong == 0);
-                    }
+                    tiles_test::check_equal(should, is, s.n);
                 }
             }
         }
