@@ -303,11 +303,12 @@ function gemm.tiles_of_dots(out, o)
   tile(out, 1)
 end
 
--- Has the sums of such a tile in registers: `acc`, and `partial`, its sums of SIMD lanes. o: as above.
+-- Has the sums of such a tile in registers: `acc`, and `partial`, its sums of SIMD lanes. o: as above; at: the Func and loop where they are
+-- needed, if not the strips of `out`.
 function gemm.sums_of_dots(out, acc, partial, o)
-  local col = o.col or "col"
+  local col, at = o.col or "col", o.at or { out, "strip" }
   for _, dots in ipairs { acc, partial } do
-    dots:compute_at(out, "strip"):store_in "stack":bound_extent(col, o.columns)
+    dots:compute_at(at[1], at[2]):store_in "stack":bound_extent(col, o.columns)
     for _, stage in ipairs { dots, dots:update(0) } do stage:unroll(col):unroll "row" end
   end
 end
@@ -327,15 +328,32 @@ end
 -- lanes    SIMD lanes        m, columns, rows, task, col: as above
 function gemm.dot_products(out, accs, o)
   gemm.tiles_of_dots(out, o)
-  for _, acc in ipairs(accs) do
-    local sum = acc:update(0)
-    local _, lane = sum:split(o.k or "k", o.lanes, "guard", "step", "part")
-    local partial = sum:rfactor(lane, { "lane" })
-    gemm.sums_of_dots(out, acc, partial, o)
-    sum:atomic():vectorize(lane)
-    partial:reorder_storage("lane", o.col or "col", "row"):vectorize "lane"
-    partial:update(0):reorder("lane", o.col or "col", "row", "step"):vectorize "lane"
-  end
+  for _, acc in ipairs(accs) do gemm.sum_of_dots(out, acc, o) end
+end
+
+-- One of them, in the tiles of `out`.
+function gemm.sum_of_dots(out, acc, o)
+  local sum = acc:update(0)
+  local _, lane = sum:split(o.k or "k", o.lanes, "guard", "step", "part")
+  local partial = sum:rfactor(lane, { "lane" })
+  gemm.sums_of_dots(out, acc, partial, o)
+  sum:atomic():vectorize(lane)
+  partial:reorder_storage("lane", o.col or "col", "row"):vectorize "lane"
+  partial:update(0):reorder("lane", o.col or "col", "row", "step"):vectorize "lane"
+end
+
+-- The same of numbers of 8 bits (generators/gemm_fp8.cpp): rows become f32 first, once for all columns; where blocks of k have scales,
+-- `k.of_block` is the sum of one.
+--
+-- out    the Func to tile, which reads k.acc
+function gemm.float8_dot_products(k, out, o)
+  k.a_f:compute_root():parallel("row", 4, "guard"):vectorize("k", o.lanes, "guard")
+  if not k:has "of_block" then return gemm.dot_products(out, { k.acc }, o) end
+  gemm.tiles_of_dots(out, o)
+  k.acc:compute_at(out, "strip"):store_in "stack":bound_extent("col", o.columns):unroll "col":unroll "row"
+  k.acc:update(0):reorder("col", "row", "block"):unroll "col":unroll "row"
+  o.at = { k.acc, "block" }
+  gemm.sum_of_dots(out, k.of_block, o)
 end
 
 -- Whether the target multiplies and adds groups of a type in one instruction that pays: AVX512-BF16, VNNI.

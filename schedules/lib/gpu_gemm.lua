@@ -298,11 +298,33 @@ function gemm.tensor_sums(sum, at, o, more)
   step:mma():pipeline(o.stages, o.raster, more.ping_pong)
 end
 
+-- The same of numbers of 8 bits (generators/gemm_fp8.cpp). Where blocks of 128 of k have scales, `k.of_block` is the sum of one, which is scaled
+-- before it is added to those of others.
+--
+-- y, o, more    as for tensor_tiles; y reads k.acc
+function gemm.float8_tiles(k, y, o, more)
+  more.operand_bytes = 1
+  if not k:has "of_block" then return gemm.tensor_tiles(y, k.acc, o, more) end
+  gemm.blocks_of_tiles(y, o, more)
+  k.acc:compute_at(y, "tile_col")
+  k.of_block:compute_at(k.acc, "block"):bound_extent("block", 1)
+  for _, sum in ipairs { k.acc, k.of_block } do
+    sum:store_in "register":bound_extent("col", o.columns):bound_extent("row", o.rows):never_partition_all()
+    sum:update(0):reorder("col", "row", "block"):never_partition_all()
+  end
+  k.of_block:update(0):reorder("k", "col", "row", "block"):mma():pipeline(o.stages, o.raster)
+end
+
 -- A product without fusion: sums, scale and bias, the activation and the result, each a kernel of its own. `p` as of tensor_tiles(), with
 -- threads and unroll of the others.
 function gemm.unfused(k, p)
-  local o = { rows = { "row" }, threads = p.threads, unroll = p.unroll }
   gemm.tensor_tiles(k.acc:in_():compute_root(), k.acc, p)
+  gemm.unfused_epilogue(k, p)
+end
+
+-- What follows the sums.
+function gemm.unfused_epilogue(k, p)
+  local o = { rows = { "row" }, threads = p.threads, unroll = p.unroll }
   for _, step in ipairs { k.linear, k.activated } do elementwise.vectors(step:compute_root(), o) end
   elementwise.vectors(k.y, o)
 end

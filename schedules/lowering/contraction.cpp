@@ -18,8 +18,14 @@ std::optional<Contraction> contraction(const Expr &value, const std::function<bo
             product = cast->value;
         }
         const auto *mul = product.as<Mul>();
+        Expr times;
+        // The simplifier takes constants out of factors.
+        if (const auto *inner = mul && is_const(mul->b) ? mul->a.as<Mul>() : nullptr) {
+            times = mul->b;
+            mul = inner;
+        }
         if (mul && is_sum(sum)) {
-            return Contraction{mul->a, mul->b, rest.as<Cast>() != nullptr};
+            return Contraction{mul->a, mul->b, times, rest.as<Cast>() != nullptr};
         }
     }
     return std::nullopt;

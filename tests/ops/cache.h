@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "float8.h"
 #include "rows.h"
 
 namespace ops_test {
@@ -19,18 +20,6 @@ namespace ops_test {
 inline bool is_of_bytes(const Assignments &build) {
     const auto type = build.find("cache_type");
     return type != build.end() && (type->second == "int8" || type->second.rfind("float8", 0) == 0);
-}
-
-/** Of a sign, `exponent_bits` and the rest of 8 bits. Of e4m3 all ones alone are a NaN, and nothing is infinite. */
-inline double float8(int byte, int exponent_bits) {
-    const int digits = 7 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1;
-    const int exponent = (byte & 127) >> digits, rest = byte & ((1 << digits) - 1);
-    const double sign = byte & 128 ? -1 : 1;
-    if (exponent == (1 << exponent_bits) - 1 && (exponent_bits == 5 || rest == (1 << digits) - 1)) {
-        return exponent_bits == 5 && rest == 0 ? sign * kInfinity : kNaN;
-    }
-    const double mantissa = exponent == 0 ? rest : rest + (1 << digits);
-    return sign * std::ldexp(mantissa, std::max(exponent, 1) - bias - digits);
 }
 
 /** Where key `key` of sequence n is of an array in pages: its token there, and the page, which is the nearest that there is. */
@@ -153,18 +142,8 @@ inline void set_cache(KernelArguments &arguments, uint64_t seed) {
                    &scale = arguments.buffer(name_in_cache(arguments, name + "_scale"));
         const bool integer = buffer.type().code == halide_type_int;
         scale.fill_random(seed++, integer ? 0.004 : 0.05, integer ? 0.012 : 0.15);
-        if (integer) {
-            continue;
-        }
-        constexpr int kMost = 0x50;  // 8 of e4m3, 32 of e5m2
-        const std::vector<double> bytes = buffer.values();
-        const auto &extents = buffer.extents();
-        std::vector<int> index(extents.size(), 0);
-        for (double byte : bytes) {
-            buffer.set(index, (int(byte) & 128) + (int(byte) & 127) % kMost);
-            for (size_t d = 0; d < index.size() && ++index[d] == extents[d]; d++) {
-                index[d] = 0;
-            }
+        if (!integer) {
+            make_small_float8(buffer);
         }
     }
 }

@@ -181,7 +181,7 @@ void TileNest::read_store() {
         const auto *load = sum.as<Load>();
         return load && load->name == store_->name && is_const(simplify(load->index - c_index_), 0);
     });
-    const bool product = update && !update->converted;
+    const bool product = update && !update->converted && !update->times.defined();
     const Load *left = product ? widened_load(update->a) : nullptr, *right = product ? widened_load(update->b) : nullptr;
     if (!left || !right) {
         std::ostringstream s;

@@ -61,6 +61,50 @@ HALYARD_MMA(int8_t, int8_t, int32_t, "m16n8k32.row.col.s32.s8.s8.s32", "+r")
 HALYARD_MMA(int8_t, uint8_t, int32_t, "m16n8k32.row.col.s32.s8.u8.s32", "+r")
 HALYARD_MMA(uint8_t, int8_t, int32_t, "m16n8k32.row.col.s32.u8.s8.s32", "+r")
 HALYARD_MMA(uint8_t, uint8_t, int32_t, "m16n8k32.row.col.s32.u8.u8.s32", "+r")
+
+#if __CUDA_ARCH__ >= 890
+HALYARD_MMA(e4m3, e4m3, float, "m16n8k32.row.col.f32.e4m3.e4m3.f32", "+f")
+HALYARD_MMA(e4m3, e5m2, float, "m16n8k32.row.col.f32.e4m3.e5m2.f32", "+f")
+HALYARD_MMA(e5m2, e4m3, float, "m16n8k32.row.col.f32.e5m2.e4m3.f32", "+f")
+HALYARD_MMA(e5m2, e5m2, float, "m16n8k32.row.col.f32.e5m2.e5m2.f32", "+f")
+#else
+/** Four numbers of 8 bits as float16, exact: the first two, or the last two. An e4m3 has the exponent of a float16 that is 256 times less,
+ * and its NaN is one more than the largest number. */
+__device__ __forceinline__ uint32_t halves_of(e5m2, uint32_t four, int last) {
+    return __byte_perm(four, 0, last ? 0x3424 : 0x1404);
+}
+__device__ __forceinline__ uint32_t halves_of(e4m3, uint32_t four, int last) {
+    const uint32_t two = __byte_perm(four, 0, last ? 0x3424 : 0x1404);
+    const uint32_t magnitude = (two & 0x7f007f00u) >> 1, nan = (magnitude + 0x00800080u) & 0x40004000u;
+    uint32_t number;
+    asm("mul.f16x2 %0, %1, %2;" : "=r"(number) : "r"((two & 0x80008000u) | magnitude | nan), "r"(0x5c005c00u));
+    return number;
+}
+
+/** Neighbours along the depth stand apart in an instruction of float16, as those of the other operand do. */
+template<class A, class B>
+__device__ __forceinline__ void multiply_float8(float *d, const uint32_t *a, const uint32_t *b) {
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const uint32_t of_a[4] = {halves_of(A(), a[i * 2], 0), halves_of(A(), a[i * 2 + 1], 0), halves_of(A(), a[i * 2], 1),
+                                  halves_of(A(), a[i * 2 + 1], 1)};
+        const uint32_t of_b[2] = {halves_of(B(), b[i], 0), halves_of(B(), b[i], 1)};
+        mma(half(), half(), d, of_a, of_b);
+    }
+}
+__device__ __forceinline__ void mma(e4m3, e4m3, float *d, const uint32_t *a, const uint32_t *b) {
+    multiply_float8<e4m3, e4m3>(d, a, b);
+}
+__device__ __forceinline__ void mma(e4m3, e5m2, float *d, const uint32_t *a, const uint32_t *b) {
+    multiply_float8<e4m3, e5m2>(d, a, b);
+}
+__device__ __forceinline__ void mma(e5m2, e4m3, float *d, const uint32_t *a, const uint32_t *b) {
+    multiply_float8<e5m2, e4m3>(d, a, b);
+}
+__device__ __forceinline__ void mma(e5m2, e5m2, float *d, const uint32_t *a, const uint32_t *b) {
+    multiply_float8<e5m2, e5m2>(d, a, b);
+}
+#endif
 #undef HALYARD_MMA
 
 /** sums += a b, 32 bytes deep, for the part of a tile that a warp has: 16 rows for four registers of a, by 8 columns for

@@ -20,6 +20,14 @@ struct bfloat16 {
     }
 };
 
+/** Numbers of 8 bits, by which the tensor cores read bytes. */
+struct e4m3 {
+    uint8_t bits;
+};
+struct e5m2 {
+    uint8_t bits;
+};
+
 /** Conversion as Halide's cast has it. */
 template<class To, class From>
 __device__ __forceinline__ To to(From x) {

@@ -38,6 +38,13 @@ inline float factor(bfloat16 x) {
 inline float factor(float x) {  // as TF32: the last 13 bits are not read
     return same_bits<float>(same_bits<uint32_t>(x) & 0xffffe000);
 }
+inline float factor(e5m2 x) {
+    return half_bits_to_float(uint16_t(x.bits << 8));
+}
+inline float factor(e4m3 x) {
+    const uint16_t magnitude = uint16_t((x.bits & 0x7f) << 7), sign = uint16_t((x.bits & 0x80) << 8);
+    return half_bits_to_float(uint16_t(sign | (magnitude == 0x3f80 ? 0x7fff : magnitude))) * 256;
+}
 inline int32_t factor(int8_t x) {
     return x;
 }

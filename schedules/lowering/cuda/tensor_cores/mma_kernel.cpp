@@ -205,7 +205,7 @@ private:
         const std::string h = "[" + number(half) + "]";
         for (int i = 0; i < products(); i++) {
             const TileOfProduct &t = program_.tiles[size_t(i)];
-            out_->open("multiply_fragments<" + type_text(t.a.type) + ", " + type_text(t.b.type) + ">(" + out_->name(t.accumulator) +
+            out_->open("multiply_fragments<" + t.a.number().text() + ", " + t.b.number().text() + ">(" + out_->name(t.accumulator) +
                        ", a_part" + h + ", b_part" + h + "[" + number(i) + "], [&](int i) {");
             const std::string part = i == 0 ? "i" : number(i * layout_.row_parts()) + " + i";
             out_->line("load_part(" + part + ", " + number(1 - half) + ", stage);");

@@ -37,7 +37,11 @@ public:
             fail("is no sum of products: the update has to be sum += cast(a) * cast(b)");
         }
         const Expr of_x = defined(update->a), of_y = defined(update->b);
-        const Operand x = operand(of_x), y = operand(of_y);
+        const auto factors = factors_of_product(of_x, of_y, update->times);
+        if (!factors) {
+            fail("multiplies each product by a constant; multiply the sum by it");
+        }
+        const Operand x = operand(of_x, factors->first), y = operand(of_y, factors->second);
         const bool x_has_rows = !moves_with(of_x, col_);
         tile_.a = x_has_rows ? x : y;
         tile_.b = x_has_rows ? y : x;
@@ -128,7 +132,19 @@ private:
         for (auto it = inner_.rbegin(); it != inner_.rend(); ++it) {
             e = substitute(it->first, it->second, e);
         }
-        return expand(e, lets);
+        return without_promises(expand(e, lets));
+    }
+
+    // Of what bounds inference was promised nothing is needed any more.
+    static Expr without_promises(const Expr &e) {
+        class Drop : public IRMutator {
+            using IRMutator::visit;
+            Expr visit(const Call *op) override {
+                const bool promise = op->is_intrinsic(Call::promise_clamped) || op->is_intrinsic(Call::unsafe_promise_clamped);
+                return promise ? mutate(op->args[0]) : IRMutator::visit(op);
+            }
+        };
+        return Drop().mutate(e);
     }
 
     void read_accumulator(const Expr &index) {
@@ -164,18 +180,6 @@ private:
         tile_.depth = depth_.extent;
     }
 
-    // x of an f32 x without the bits that TF32 has not, as cut_to_tf32() of generators/math/elements.h has it.
-    static std::optional<Expr> whole_of_tf32(const Expr &e) {
-        const auto *number = e.as<Reinterpret>();
-        const Call *cut = number && e.type() == Float(32) ? number->value.as<Call>() : nullptr;
-        const auto mask = cut && cut->is_intrinsic(Call::bitwise_and) ? as_const_uint(cut->args[1]) : std::nullopt;
-        const auto *bits = mask ? cut->args[0].as<Reinterpret>() : nullptr;
-        if (!bits || *mask != 0xffffe000 || bits->value.type() != Float(32)) {
-            return std::nullopt;
-        }
-        return bits->value;
-    }
-
     // x, or a select between x and 0.
     static const Select *or_zero(const Expr &e) {
         const auto *cast = e.as<Cast>();
@@ -196,9 +200,8 @@ private:
     }
 
     // Its coordinates are left with the loops in them, for find_dimensions().
-    Operand operand(const Expr &factor) {
-        const auto whole = whole_of_tf32(factor);
-        const Expr e = whole.value_or(factor);
+    Operand operand(const Expr &factor, const FactorOfProduct &read) {
+        const Expr e = read.element;
         const Load *load = widened(e);
         if (definition_of_ && (!load || load->type.bits() != rounded_to(e).bits())) {
             return computed(factor);
@@ -209,7 +212,7 @@ private:
         Operand o;
         o.buffer = load->name;
         o.type = load->type;
-        o.tf32 = whole.has_value();
+        o.format = read.format;
         const auto *select = or_zero(e);
         const Expr index = definition_of_ ? take_line(load->index, o) : load->index;
         if (select && o.line.defined()) {
@@ -241,6 +244,9 @@ private:
         o.origin = *all;
         if (select) {
             counts = without_clamps(counts, names_);
+            o.end = end_of_depth(counts, *all);
+        }
+        if (select && !o.end.defined()) {
             o.counts = simplify(substitute(depth_.name, Variable::make(Int(32), kOperandDepth), counts));
             for (const auto &l : loops_) {
                 if (expr_uses_var(o.counts, l.name)) {
@@ -249,6 +255,22 @@ private:
             }
         }
         return o;
+    }
+
+    // Where a coordinate that runs with the depth ends, if the condition says that and nothing else.
+    Expr end_of_depth(const Expr &counts, const std::vector<Expr> &coordinates) const {
+        const auto *less = counts.as<LT>();
+        const auto moves = [&](const Expr &e) { return std::any_of(loops_.begin(), loops_.end(), [&](const Loop &l) { return moves_with(e, l); }); };
+        if (!less || !moves_with(less->a, depth_) || moves(less->b)) {
+            return Expr();
+        }
+        for (const Expr &c : coordinates) {
+            const Expr apart = linear(c - less->a).expr();
+            if (!moves(apart)) {
+                return simplify(less->b + apart);
+            }
+        }
+        return Expr();
     }
 
     // Rows or columns of a tile that are left out of a sum are 0 in an operand.
@@ -494,7 +516,8 @@ private:
             fail("reads " + o.buffer + " where neighbours of its tile are not neighbours in memory");
         }
         if (depth_.left.defined()) {
-            o.end = Polynomial(o.origin[size_t(o.depth_dimension)] + depth_.left).expr();
+            const Expr end = Polynomial(o.origin[size_t(o.depth_dimension)] + depth_.left).expr();
+            o.end = o.end.defined() ? min(o.end, end) : end;
         }
     }
 

@@ -4,7 +4,9 @@
 /** \file
  * The loops of a product of tiles, as a schedule leaves them for the tensor cores:
  *
- *   for row: for col: for d: acc[row * columns + col] += f32(a[..]) * f32(b[..])          -- or int32, of bytes; or tf32(a[..])
+ *   for row: for col: for d: acc[row * columns + col] += f32(a[..]) * f32(b[..])          -- or int32, of bytes
+ *
+ * f32(a[..]) may be a number that Halide has no type for, as tensor_number.h has them.
  *
  * Rows may be several loops, as over a box of the pixels of images; the innermost is the first:
  *
@@ -18,6 +20,7 @@
 #include <vector>
 
 #include "lowering/cuda/simt/linear.h"
+#include "lowering/cuda/tensor_cores/tensor_number.h"
 
 namespace halyard {
 
@@ -28,7 +31,7 @@ extern const char *const kOperandDepth, *const kOperandOther;
 struct Operand {
     std::string buffer;
     Halide::Type type;
-    bool tf32 = false;                 // of float32: multiplied without its last 13 bits
+    TensorNumber::Format format = TensorNumber::kStored;
     std::vector<Halide::Expr> origin;  // coordinates of the tile's first element
     int depth_dimension = -1;          // the dimension that runs with d
     int other_dimension = -1;          // and with row, or col; of several loops over rows the first
@@ -42,6 +45,9 @@ struct Operand {
     std::vector<Operand> sources;
     std::string tile;  // of a source: its name in `value`
 
+    TensorNumber number() const {
+        return {type, format};
+    }
     int rank() const {
         return int(origin.size());
     }

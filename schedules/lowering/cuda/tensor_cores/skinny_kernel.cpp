@@ -499,7 +499,7 @@ private:
                            ? "load_slice_of_columns_across<" + number(line_of_b()) + ", " + number(tile().depth) + ">(" + b +
                                  ", b_tiles + " + b_tile(stage, i) + ", warp);"
                            : "load_slice_of_columns<" + number(tile().columns) + ">(" + b + ", b_tiles + " + b_tile(stage, i) + ", warp);");
-            out_->line("multiply_fragments<" + type_text(t.a.type) + ", " + type_text(t.b.type) + ">(" + part(i) + ", a_part, " + b + ");");
+            out_->line("multiply_fragments<" + t.a.number().text() + ", " + t.b.number().text() + ">(" + part(i) + ", a_part, " + b + ");");
         }
     }
 

@@ -55,35 +55,29 @@ TileOfProduct with_step(TileOfProduct t, const std::string &step, const std::str
     return t;
 }
 
-bool is_byte(const Type &t) {
-    return t.is_int_or_uint() && t.bits() == 8;
-}
-
 void check_types(const TileOfProduct &t, const TensorCores &product) {
-    const bool halves = t.a.type == t.b.type && is_half(t.a.type), bytes = is_byte(t.a.type) && is_byte(t.b.type);
-    const bool tf32 = t.a.type == Float(32) && t.b.type == Float(32) && t.a.tf32 && t.b.tf32;
-    if (!halves && !bytes && !tf32) {
-        std::ostringstream s;
-        s << "there are tensor cores for float16 by float16, bfloat16 by bfloat16, float32 that is cut to TF32 (as by tf32=true of "
-             "gemm), and 8-bit integers by 8-bit integers, not for "
-          << t.a.type << " by " << t.b.type;
-        product.fail(s.str());
+    const TensorNumber a = t.a.number(), b = t.b.number();
+    const bool halves = a == b && a.is_half(), tf32 = a == b && a.format == TensorNumber::kTF32;
+    if (!halves && !tf32 && !(a.is_byte() && b.is_byte()) && !(a.is_float8() && b.is_float8())) {
+        product.fail("there are tensor cores for float16 by float16, bfloat16 by bfloat16, float32 that is cut to TF32 (as by tf32=true of "
+                     "gemm), 8-bit integers by 8-bit integers, and numbers of float8_e4m3 or float8_e5m2 by each other, not for " +
+                     a.name() + " by " + b.name());
     }
-    const Type sum = bytes ? Type(Int(32)) : Type(Float(32));
-    if (t.sum != sum) {
+    if (t.sum != a.sum()) {
         std::ostringstream s;
-        s << "sums products of " << t.a.type << " as " << t.sum << "; the tensor cores sum them as " << sum;
+        s << "sums products of " << a.name() << " as " << t.sum << "; the tensor cores sum them as " << a.sum();
         product.fail(s.str());
     }
     if (!halves && t.b.depth_dimension != 0) {
-        product.fail("reads " + t.b.buffer + " by columns; the tensor cores take operands of " + (bytes ? "8 bits" : "TF32") +
+        product.fail("reads " + t.b.buffer + " by columns; the tensor cores take operands of " + (tf32 ? "TF32" : "8 bits") +
                      " whose neighbours run along k, as in weights = \"nk\"");
     }
 }
 
 void check_tile(const TileOfProduct &t, const TileOfProduct &first, const TensorCores &product) {
     const bool same = t.row_loops == first.row_loops && t.row_strides == first.row_strides && t.columns == first.columns &&
-                      t.a.buffer == first.a.buffer && t.a.step == first.a.step && t.b.type == first.b.type &&
+                      t.a.buffer == first.a.buffer && t.a.step == first.a.step && t.a.number() == first.a.number() &&
+                      t.b.number() == first.b.number() &&
                       std::equal(t.a.origin.begin(), t.a.origin.end(), first.a.origin.begin(), first.a.origin.end(),
                                  [](const Expr &x, const Expr &y) { return equal(x, y); });
     if (!same) {

@@ -17,12 +17,12 @@ namespace halyard {
 constexpr int kWarpgroup = 128, kRowsOfWarpgroup = 64;
 /** A line of a block of shared memory with the 128-byte swizzle: bytes, and elements of 16 bits. */
 constexpr int kSwizzledBytes = 128, kAcross = 64;
-/** Blocks of 64 elements that so many take, of 16 bits. */
-inline int panels(int elements) {
-    return (elements + kAcross - 1) / kAcross;
-}
 inline int elements_of_line(const Halide::Type &t) {
     return kSwizzledBytes / t.bytes();
+}
+/** Lines that so many elements take, of 16 bits if nothing else is said. */
+inline int panels(int elements, const Halide::Type &t = Halide::Float(16)) {
+    return (elements + elements_of_line(t) - 1) / elements_of_line(t);
 }
 /** Of the depth of an operand, what an instruction multiplies. */
 inline int depth_of_instruction(const Halide::Type &operand) {

@@ -48,10 +48,10 @@ public:
 
 private:
     WgmmaInstruction first_instruction() const {
-        return {first().a.type, first().b.type, first().columns, first().b.depth_dimension != 0, false};
+        return {first().a.number(), first().b.number(), first().columns, first().b.depth_dimension != 0, false};
     }
     WgmmaInstruction second_instruction() const {
-        return {second().b.type, second().b.type, second().columns, second().b.depth_dimension != 0, true};
+        return {second().b.number(), second().b.number(), second().columns, second().b.depth_dimension != 0, true};
     }
 
     // ---- Text ----

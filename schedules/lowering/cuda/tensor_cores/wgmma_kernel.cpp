@@ -102,7 +102,7 @@ private:
     }
 
     static WgmmaInstruction instruction(const TileOfProduct &t) {
-        return {t.a.type, t.b.type, t.columns, t.b.depth_dimension != 0, false};
+        return {t.a.number(), t.b.number(), t.columns, t.b.depth_dimension != 0, false};
     }
 
     using Parts = std::vector<WgmmaKernel *>;
@@ -308,6 +308,9 @@ private:
     void begin_sums(WgmmaForm form) {
         for (const auto &t : program_.tiles) {
             out_->declare_sums(t.accumulator, type_text(t.sum), t.columns / 2);
+            if (layout_.sums_of_steps()) {
+                out_->declare_sums(of_step(t), type_text(t.sum), t.columns / 2);
+            }
         }
         for (const auto &p : program_.before) {
             first_value(p);
@@ -315,7 +318,7 @@ private:
         if (layout_.cluster(form) > 1) {
             begin_part();
         }
-        if (by_tma(form)) {
+        if (by_tma(form) && !layout_.sums_of_steps()) {
             out_->line("int before = -1;  // the stage of the step before, which may still be read");
         }
         if (form == WgmmaForm::kWhole) {
@@ -331,10 +334,14 @@ private:
             operands_->fetch_elements();
         }
         multiply(form);
-        if (by_tma(form)) {
+        if (layout_.sums_of_steps()) {
+            add_step(form);
+        } else if (by_tma(form)) {
             out_->line("wgmma_wait<1>();");
             give_back_stage();
             out_->line("before = stage;");
+        }
+        if (by_tma(form)) {
             next_stage();
             if (form == WgmmaForm::kWhole) {
                 fetch_tiles_at(out_->name(step_name()));
@@ -344,6 +351,27 @@ private:
             out_->line("__syncthreads();");
         }
         out_->close();
+    }
+
+    // The tensor cores keep 14 bits of sums of 8-bit numbers (DeepSeek-V3, 2024, 3.3.2), so those of a step are added up as f32. Meanwhile
+    // another warpgroup multiplies.
+    void add_step(WgmmaForm form) {
+        out_->line("wgmma_wait<0>();");
+        if (by_tma(form)) {
+            out_->open("if (thread == 0) {");
+            out_->line("barrier_arrive(&empty[stage]);");
+            out_->close();
+        }
+        for (const auto &t : program_.tiles) {
+            out_->line("#pragma unroll");
+            out_->open("for (int i = 0; i < " + number(sums()) + "; i++) {");
+            out_->line(out_->name(t.accumulator) + "[i] += " + out_->name(of_step(t)) + "[i];");
+            out_->close();
+        }
+    }
+
+    static std::string of_step(const TileOfProduct &t) {
+        return t.accumulator + ".of_step";
     }
 
     // Meanwhile what is loaded early comes, and what left of the tile before makes room.
@@ -356,7 +384,7 @@ private:
         if (layout_.bytes_of_results(form) > 0 && (form != WgmmaForm::kWhole || tiles_.empty())) {
             wait_for_result(*out_);
         }
-        if (by_tma(form)) {
+        if (by_tma(form) && !layout_.sums_of_steps()) {
             out_->line("wgmma_wait<0>();");
             give_back_stage();
         }
@@ -430,8 +458,9 @@ private:
             const std::string b = t.b.depth_dimension != 0
                                       ? "matrix_descriptor(" + start + " + d * 2048, " + number(t.depth * kSwizzledBytes) + ", 1024)"
                                       : "matrix_descriptor(" + start + " + d * 32, 16, 1024)";
-            out_->line(instruction(t).name() + "(" + out_->name(t.accumulator) + ", matrix_descriptor(a_start + d * 32, 16, 1024), " + b +
-                       ", true);");
+            const bool of_steps = layout_.sums_of_steps();
+            out_->line(instruction(t).name() + "(" + out_->name(of_steps ? of_step(t) : t.accumulator) +
+                       ", matrix_descriptor(a_start + d * 32, 16, 1024), " + b + (of_steps ? ", d > 0);" : ", true);"));
         }
         out_->close();
         out_->line("wgmma_commit();");

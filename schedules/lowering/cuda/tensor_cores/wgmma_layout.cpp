@@ -30,12 +30,16 @@ int WgmmaLayout::blocks() const {
     constexpr int kMostBlocks = 3, kRegistersBesideSums = 48;  // of a thread
     const int threads = (warpgroups() + 1) * kWarpgroup;
     const int of_memory = multiprocessor(90).blocks_of(shared_bytes(WgmmaForm::kWhole));
-    const int of_registers = Multiprocessor::kRegisters / (threads * (program_.products() * sums() + kRegistersBesideSums));
+    const int of_registers = Multiprocessor::kRegisters / (threads * (program_.products() * sums() * (sums_of_steps() ? 2 : 1) + kRegistersBesideSums));
     return std::clamp(std::min(of_memory, of_registers), 1, kMostBlocks);
 }
 
 int WgmmaLayout::sums() const {
     return tile().columns / 2;
+}
+
+bool WgmmaLayout::sums_of_steps() const {
+    return tile().a.number().is_float8();
 }
 
 int WgmmaLayout::bytes_a() const {

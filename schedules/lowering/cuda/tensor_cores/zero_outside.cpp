@@ -55,14 +55,24 @@ Linear reduced(const Expr &e) {
     return sum;
 }
 
+bool same(const Expr &x, const Expr &y) {
+    const Linear difference = linear(x - y);
+    return difference.terms.empty() && difference.constant == 0;
+}
+
+// Whether e is min(x, y).
+bool is_less_of(const Expr &e, const Expr &x, const Expr &y) {
+    const auto *less = e.as<Min>();
+    return less && ((same(less->a, x) && same(less->b, y)) || (same(less->a, y) && same(less->b, x)));
+}
+
 // Whether the condition is that e is at least 0.
 bool says(const Expr &condition, const Expr &e) {
     const Expr least = at_least_zero(condition);
     if (!least.defined()) {
         return false;
     }
-    const Linear difference = linear(reduced(least).expr() - reduced(e).expr());
-    return difference.terms.empty() && difference.constant == 0;
+    return same(reduced(least).expr(), reduced(e).expr());
 }
 
 class FindEdge : public IRVisitor {
@@ -140,7 +150,10 @@ std::optional<std::vector<Expr>> zero_outside(const Expr &inside, const Expr &in
     for (size_t d = 0; d < read->size(); d++) {
         const Expr &at = (*free)[d];
         const Expr extent = Variable::make(Int(32), buffer + ".extent." + std::to_string(d));
-        const bool first = asked(at), last = asked(extent - 1 - at), clamped = !equal((*read)[d], at);
+        const bool first = asked(at), last = asked(extent - 1 - at);
+        // What begins in the buffer needs no more than its end.
+        const bool ends = last && is_less_of((*read)[d], at, extent - 1);
+        const bool clamped = !ends && !equal((*read)[d], at);
         if (clamped && !(first && last) && (first || last || reads_edge((*read)[d], product))) {
             return std::nullopt;
         }

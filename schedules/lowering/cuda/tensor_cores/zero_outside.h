@@ -2,7 +2,8 @@
 #define HALYARD_LOWERING_CUDA_ZERO_OUTSIDE_H
 
 /** \file
- * Zeros around an image, as an algorithm writes them: select(0 <= i && i < extent, x(clamp(i, 0, extent - 1)), 0).
+ * Zeros around an image, as an algorithm writes them: select(0 <= i && i < extent, x(clamp(i, 0, extent - 1)), 0), or, for an i that begins
+ * in it, select(i < extent, x(min(i, extent - 1)), 0).
  */
 
 #include <optional>

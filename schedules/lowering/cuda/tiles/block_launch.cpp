@@ -21,6 +21,7 @@ using namespace Halide::Internal;
 namespace {
 
 constexpr int kWarpsOfGroup = kWarpgroup / kWarp;
+constexpr int kDeepestOfFloat8 = 128;
 
 // setmaxnreg counts in eights.
 int whole_units(int registers) {
@@ -100,16 +101,26 @@ void BlockLaunch::check() const {
     for (const TileNode *n : program_.products()) {
         const TileOfProduct &t = n->product;
         const auto fail = n->asked->fail;
-        if (!is_half(t.a.type) || t.a.type != t.b.type || t.sum != Float(32)) {
+        const TensorNumber a = t.a.number(), b = t.b.number();
+        const bool halves = a == b && a.is_half(), float8 = a.is_float8() && b.is_float8();
+        if (!(halves || float8) || t.sum != Float(32)) {
             std::ostringstream s;
-            s << "multiplies " << t.a.type << " by " << t.b.type << " and sums them as " << t.sum
-              << "; beside others, or with operands that are computed on the way in, there are tensor cores for float16 by float16 and "
-                 "bfloat16 by bfloat16, which are summed as float32";
+            s << "multiplies " << a.name() << " by " << b.name() << " and sums them as " << t.sum
+              << "; beside others, or with operands that are computed on the way in, there are tensor cores for float16 by float16, "
+                 "bfloat16 by bfloat16, and numbers of float8_e4m3 and float8_e5m2, which are summed as float32";
             fail(s.str());
         }
-        if (t.columns % 16 != 0 || t.columns > 256 || t.depth % 16 != 0) {
-            fail("has a tile of " + number(t.columns) + " columns, " + number(t.depth) +
-                 " deep; take multiples of 16, and up to 256 columns");
+        if (float8 && t.b.depth_dimension != 0) {
+            fail("reads " + t.b.buffer + " by columns; the tensor cores take operands of 8 bits whose neighbours run along k");
+        }
+        if (float8 && by_wgmma() && !(n->begins && t.depth <= kDeepestOfFloat8)) {
+            fail("adds up more than " + number(kDeepestOfFloat8) +
+                 " products of 8-bit numbers, of which the tensor cores keep 14 bits; sum so many in a Func of their own");
+        }
+        const int deep = depth_of_instruction(t.b.type);
+        if (t.columns % 16 != 0 || t.columns > 256 || t.depth % deep != 0) {
+            fail("has a tile of " + number(t.columns) + " columns, " + number(t.depth) + " deep; take multiples of 16 and " + number(deep) +
+                 ", and up to 256 columns");
         }
         if (t.rows % 16 != 0 || t.rows > 256 || (by_wgmma() && t.rows > 192)) {
             fail("has tiles of " + number(t.rows) + " rows; take a multiple of 16, up to 256, or 64, 128 or 192 for sm_90a");

@@ -33,26 +33,26 @@ void multiply_by_mma(const BlockText &text, const TileOfProduct &t, bool begins)
         text.out.line(text.out.name(t.accumulator) + "[i] = 0.0f;");
         text.out.close();
     }
-    const std::string type = type_text(t.b.type) + ", " + number(text.launch.fragments()),
+    const std::string type = t.b.number().text(), fragments = number(text.launch.fragments()),
                       shape = number(t.columns) + ", " + number(t.depth) + (across ? ", true" : ", false");
-    const std::string rows = " + warp * " + number(kRowsOfFragment * text.launch.fragments() * kAcross),
+    const std::string rows = " + warp * " + number(kRowsOfFragment * text.launch.fragments() * elements_of_line(t.b.type)),
                       sums = text.out.name(t.accumulator);
-    text.out.line(held ? "multiply_rows<" + type + ", " + shape + ">(" + sums + ", " + registers_of(text, t) + ", " + tile_text(text, t.b) +
-                             ");"
-                       : "multiply_tiles<" + type + ", " + number(t.rows) + ", " + shape + ">(" + sums + ", " + tile_text(text, t.a) +
-                             rows + ", " + tile_text(text, t.b) + ");");
+    text.out.line(held ? "multiply_rows<" + type + ", " + fragments + ", " + shape + ">(" + sums + ", " + registers_of(text, t) + ", " +
+                             tile_text(text, t.b) + ");"
+                       : "multiply_tiles<" + t.a.number().text() + ", " + type + ", " + fragments + ", " + number(t.rows) + ", " + shape +
+                             ">(" + sums + ", " + tile_text(text, t.a) + rows + ", " + tile_text(text, t.b) + ");");
 }
 
 // Descriptors count in 16 bytes.
 void multiply_by_wgmma(const BlockText &text, const TileOfProduct &t, bool begins) {
     const bool held = is_in_registers(text.program, t), across = t.b.depth_dimension != 0;
     const auto along_depth = [&](const std::string &name, int lines) {
-        return panels(t.depth) == 1 ? name + " + d * 2" : name + " + (d / 4 * " + number(lines * kSwizzledBytes / 16) + " + d % 4 * 2)";
+        return panels(t.depth, t.b.type) == 1 ? name + " + d * 2" : name + " + (d / 4 * " + number(lines * kSwizzledBytes / 16) + " + d % 4 * 2)";
     };
     text.out.open("{");
     if (!held) {
         text.out.line("const uint64_t a = matrix_descriptor(shared_address(" + tile_text(text, t.a) + " + warpgroup * " +
-                      number(kRowsOfWarpgroup * kAcross) + "), 16, 1024);");
+                      number(kRowsOfWarpgroup * elements_of_line(t.a.type)) + "), 16, 1024);");
     }
     text.out.line("const uint64_t b = matrix_descriptor(shared_address(" + tile_text(text, t.b) + "), " +
                   number(across ? t.depth * kSwizzledBytes : 16) + ", 1024);");
@@ -96,7 +96,7 @@ std::string next_rows_of(const TileOfProduct &t) {
 }
 
 WgmmaInstruction instruction_of(const BlockProgram &program, const TileOfProduct &t) {
-    return {t.b.type, t.b.type, t.columns, t.b.depth_dimension != 0, is_in_registers(program, t)};
+    return {t.b.number(), t.b.number(), t.columns, t.b.depth_dimension != 0, is_in_registers(program, t)};
 }
 
 void print_computed(const BlockText &text, const Stream &s, const StagedTile &t) {

@@ -5,6 +5,7 @@
 
 #include "lowering/accesses.h"
 #include "lowering/contraction.h"
+#include "lowering/cuda/tensor_cores/tensor_number.h"
 
 namespace halyard {
 
@@ -181,9 +182,10 @@ bool KernelShape::is_block_program() const {
             const auto *load = sum.as<Load>();
             return load && load->name == store->name;
         });
+        const auto factors = update ? factors_of_product(update->a, update->b, update->times) : std::nullopt;
         const auto is_special = [](const Expr &factor) { return is_computed(factor) || is_indexed(factor); };
         if (p.conditional || p.around.size() > 1 || !sums.insert(store->name).second ||
-            (update && (is_special(update->a) || is_special(update->b)))) {
+            (factors && (is_special(factors->first.element) || is_special(factors->second.element)))) {
             return true;
         }
         loops.insert(p.around);

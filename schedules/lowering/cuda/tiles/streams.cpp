@@ -41,7 +41,7 @@ int StagedTile::lines() const {
 }
 
 int StagedTile::elements() const {
-    return source ? across() * lines() : panels(across()) * kAcross * lines();
+    return source ? across() * lines() : panels(across(), operand->type) * elements_of_line(operand->type) * lines();
 }
 
 int StagedTile::swizzle() const {

@@ -23,7 +23,7 @@ namespace halyard {
 
 enum class Role { kFetch, kCompute, kMultiply };
 
-/** A tile in shared memory. An operand of a product is panels of 64 elements across, each of all lines, of 128 bytes with their
+/** A tile in shared memory. An operand of a product is panels of 128 bytes across, each of all lines, with their
  * swizzle; so are sources of rows, where their lines are as long, or half as long. Other sources are lines one after the other. */
 struct StagedTile {
     const Operand *operand = nullptr;

@@ -44,7 +44,7 @@ void fetch_by_threads(const BlockText &text, const Stream &s, const StagedTile &
     const Operand &o = *p.operand;
     const bool chunks = text.fetching != Fetching::kElements;
     const int size = o.type.bytes(), each = chunks ? 16 / size : 1;
-    const int across = p.source ? p.across() : panels(p.across()) * kAcross, turns = across * p.lines() / each;
+    const int across = p.source ? p.across() : panels(p.across(), o.type) * elements_of_line(o.type), turns = across * p.lines() / each;
     text.out.open("for (int i = thread; i < " + number(turns) + "; i += " + number(text.launch.warps(Role::kFetch) * kWarp) + ") {");
     text.out.line("const int x = i % " + number(across / each) + (each > 1 ? " * " + number(each) : "") + ", line = i / " +
                   number(across / each) + ";");
@@ -91,7 +91,7 @@ void fetch_by_threads(const BlockText &text, const Stream &s, const StagedTile &
 struct OwnLines {
     int chunks, lines, apart;  // of a line; of a thread, and how far apart
     explicit OwnLines(const StagedTile &t, int threads)
-        : chunks(panels(t.across()) * elements_of_line(t.operand->type) * t.operand->type.bytes() / 16),
+        : chunks(panels(t.across(), t.operand->type) * elements_of_line(t.operand->type) * t.operand->type.bytes() / 16),
           lines(t.lines() * chunks / threads), apart(threads / chunks) {}
 };
 
