@@ -88,8 +88,10 @@ public:
             const RDom r(0, kBlock, "k"), s(0, all, "block");
             of_block(col, row, block) += a_f(block * kBlock + r, row) * b_f(col, block * kBlock + r);
             acc(col, row) = 0.0f;
-            acc(col, row) += of_block(col, row, s) * ((*a_scales_)(s, row_at(a, row, target)) *
-                                                      (*b_scales_)(s, min(col, columns - 1) / kBlock));
+            const Expr of_columns = min(col / kBlock, b_scales_->dim(1).extent() - 1);
+            acc(col, row) += of_block(col, row, s) * ((*a_scales_)(s, row_at(a, row, target)) * (*b_scales_)(s, of_columns));
+            y.dim(0).set_min(0);  // so that a tile of columns is in one block
+            b_scales_->dim(1).set_bounds(0, (b_nk.dim(1).extent() + (kBlock - 1)) / kBlock);
             for (auto *scales : {a_scales_, b_scales_}) {
                 scales->dim(0).set_bounds(0, all).set_stride(Expr());
             }

@@ -66,6 +66,16 @@ gemm.tiles_of_few_bits = {
   { rows = 256, columns = 128, stages = 3,  warps = 1, cluster = 1, fill = 0,    step = 692 },
 }
 
+-- Of numbers of 8 bits, of which a thread has the sums of a step apart: all but the widest; where blocks of columns have scales, those that lie
+-- in one.
+function gemm.tiles_of_float8(blocks)
+  local some = {}
+  for _, t in ipairs(tiles) do
+    if t.columns <= 192 and (not blocks or 128 % t.columns == 0 and not t.cluster) then table.insert(some, t) end
+  end
+  return some
+end
+
 local function divided(n, by) return (n + (by - 1)) // by end
 gemm.divided = divided -- rounded up
 

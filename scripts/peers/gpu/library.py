@@ -28,7 +28,8 @@ class Metadata(ctypes.Structure):
                 ("target", ctypes.c_char_p), ("name", ctypes.c_char_p)]
 
 
-TYPES = {torch.float32: (2, 32), torch.float16: (2, 16), torch.bfloat16: (4, 16), torch.int32: (0, 32), torch.int8: (0, 8), torch.uint8: (1, 8)}
+TYPES = {torch.float32: (2, 32), torch.float16: (2, 16), torch.bfloat16: (4, 16), torch.int32: (0, 32), torch.int8: (0, 8), torch.uint8: (1, 8),
+         torch.float8_e4m3fn: (1, 8), torch.float8_e5m2: (1, 8)}
 
 
 class Library:

@@ -753,4 +753,4 @@ for schedule, types in (("", ("bfloat16",)), ("simt", ("float32",))):
     case("gemm_top_k", schedule, {"top_k": "8"}, projected, largest, lambda d: {"values": (d["m"], 8), "indices": (d["m"], 8)},
          VOCABULARY, CHOSEN, peers={"torch": largest}, sizes=all_columns, **of_schedule)
 
-from . import experts, quantized_weights  # noqa: E402, F401 (they add cases)
+from . import experts, float8, quantized_weights  # noqa: E402, F401 (they add cases)

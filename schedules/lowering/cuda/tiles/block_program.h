@@ -94,7 +94,7 @@ void load_numbers_once(BlockProgram &program);
 /** sum = 0 in front of a product: the product begins with its first step. */
 void begin_with_products(BlockProgram &program);
 
-/** What the nests behind a product load of device memory, one number a row: it is under way while the product is. */
+/** What the nests behind a product load of device memory, one number a row or a tile: it is under way while the product is. */
 void load_rows_early(BlockProgram &program);
 
 }  // namespace halyard

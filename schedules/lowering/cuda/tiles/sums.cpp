@@ -47,7 +47,8 @@ void visit(BlockProgram &program, TileBody &body) {
         }
     }
     for (size_t i = 0; i < body.size(); i++) {
-        if (body[i].kind != TileNode::kProduct) {
+        // The tensor cores keep too few bits of numbers of 8 bits to add up more than a step.
+        if (body[i].kind != TileNode::kProduct || body[i].product.b.number().is_float8()) {
             continue;
         }
         const std::string sum = body[i].product.accumulator;
@@ -90,12 +91,23 @@ void begin(TileBody &body) {
     }
 }
 
-// Loads of a row alone, from device memory, become loads of `program`'s registers.
+// Loads of a row alone, or of a tile, from device memory, become loads of `program`'s registers.
 class TakeRows : public IRMutator {
     using IRMutator::visit;
 
+    // What a tile loads under a condition may not be there.
+    Expr visit(const Select *op) override {
+        const Expr condition = mutate(op->condition);
+        const bool outer = conditional;
+        conditional = true;
+        const Expr a = mutate(op->true_value), b = mutate(op->false_value);
+        conditional = outer;
+        return Select::make(condition, a, b);
+    }
+
     Expr visit(const Load *op) override {
-        const bool by_row = expr_uses_var(op->index, kChainRow) && !varies_in_row(op->index) && held_in(op->index).empty();
+        const bool by_row = !varies_in_row(op->index) && held_in(op->index).empty() &&
+                            (expr_uses_var(op->index, kChainRow) || (!conditional && !program.held.count(op->name)));
         if (!by_row || op->type.is_vector()) {
             return IRMutator::visit(op);
         }
@@ -107,6 +119,7 @@ class TakeRows : public IRMutator {
     }
 
     BlockProgram &program;
+    bool conditional = false;
 
 public:
     explicit TakeRows(BlockProgram &program) : program(program) {
