@@ -48,7 +48,8 @@ public:
 
     void configure() {
         y.set_type(stored_type(output, storage_type(type)));
-        const auto add_scales = [&](const std::string &name, const char *lines, GeneratorInput<float> *&one, GeneratorInput<Buffer<>> *&many) {
+        const auto add_scales = [&](const std::string &name, const char *lines, GeneratorInput<float> *&one,
+                                    GeneratorInput<Buffer<>> *&many) {
             if (scaling == Scales::kTensor) {
                 one = add_input<float>(name);
             } else if (scaling == Scales::kRow) {
@@ -79,7 +80,8 @@ public:
         a_f(k, row) = f32_of_float8(a_type, or_zero(a(inside(depth), row_at(a, row, target)), depth));
         b_f(col, k) = f32_of_float8(b_type, or_zero(weight_at(b_nk, WeightLayout::kNK, 0, inside(end), col, columns), end));
         if (blocks) {
-            add_requirement(end == depth, "b_nk has as many elements in dimension 0 as a");  // set_extent() puts the one in place of the other
+            add_requirement(end == depth,
+                            "b_nk has as many elements in dimension 0 as a");  // set_extent() puts the one in place of the other
         } else {
             b_nk.dim(0).set_extent(depth);
         }
@@ -113,9 +115,9 @@ public:
             return activated(col, row);
         };
         const auto plus_residual = [&](const Expr &v) { return residual ? own_sum(v, load_f32((*residual)(col, row)), target) : v; };
-        const Expr v = in_order(
-            order, acc(col, row),
-            {{"dequantize", dequantize}, {"bias", plus_bias}, {"activation", activate_it}, {"residual", plus_residual}});
+        const Expr v =
+            in_order(order, acc(col, row),
+                     {{"dequantize", dequantize}, {"bias", plus_bias}, {"activation", activate_it}, {"residual", plus_residual}});
         y(col, row) = stored(v);
     }
 

@@ -25,7 +25,9 @@ return schedule "gemm_fp8" {
   versions = function(k, p, target)
     if p.rows > 0 then return { {} } end
     local size = { rows = k.a:dim(1):extent(), columns = k.b_nk:dim(1):extent(), depth = k.a:dim(0):extent() }
-    return gemm.versions(size, target, { operand_bytes = 1, tiles = gemm.tiles_of_float8(k:has "of_block") })
+    return gemm.versions(size, target, {
+      operand_bytes = 1, tiles = k:has "of_block" and gemm.tiles_of_float8_blocks or gemm.tiles_of_float8,
+    })
   end,
 
   apply = function(k, p)

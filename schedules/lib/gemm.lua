@@ -347,13 +347,16 @@ end
 --
 -- out    the Func to tile, which reads k.acc
 function gemm.float8_dot_products(k, out, o)
-  k.a_f:compute_root():parallel("row", 4, "guard"):vectorize("k", o.lanes, "guard")
-  if not k:has "of_block" then return gemm.dot_products(out, { k.acc }, o) end
   gemm.tiles_of_dots(out, o)
-  k.acc:compute_at(out, "strip"):store_in "stack":bound_extent("col", o.columns):unroll "col":unroll "row"
-  k.acc:update(0):reorder("col", "row", "block"):unroll "col":unroll "row"
-  o.at = { k.acc, "block" }
-  gemm.sum_of_dots(out, k.of_block, o)
+  k.a_f:compute_root():parallel("row", 4, "guard"):vectorize("k", o.lanes, "guard")
+  k.b_f:compute_at(out, "step"):reorder_storage("k", "col"):reorder("k", "col"):vectorize("k", o.lanes, "guard")
+  local blocks = k:has "of_block"
+  if blocks then
+    k.acc:compute_at(out, "strip"):store_in "stack":bound_extent("col", o.columns):unroll "col":unroll "row"
+    k.acc:update(0):reorder("col", "row", "block"):unroll "col":unroll "row"
+    o.at = { k.acc, "block" }
+  end
+  gemm.sum_of_dots(out, blocks and k.of_block or k.acc, o)
 end
 
 -- Whether the target multiplies and adds groups of a type in one instruction that pays: AVX512-BF16, VNNI.

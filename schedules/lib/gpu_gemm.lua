@@ -66,15 +66,23 @@ gemm.tiles_of_few_bits = {
   { rows = 256, columns = 128, stages = 3,  warps = 1, cluster = 1, fill = 0,    step = 692 },
 }
 
--- Of numbers of 8 bits, of which a thread has the sums of a step apart: all but the widest; where blocks of columns have scales, those that lie
--- in one.
-function gemm.tiles_of_float8(blocks)
-  local some = {}
-  for _, t in ipairs(tiles) do
-    if t.columns <= 192 and (not blocks or 128 % t.columns == 0 and not t.cluster) then table.insert(some, t) end
-  end
-  return some
-end
+-- Of numbers of 8 bits, of which a thread has the sums of a step apart. Measured on an H200 at 9 sizes (docs/notes/2026-11-float8.md).
+gemm.tiles_of_float8 = {
+  { rows = 16,  columns = 32,  stages = 8, start = 2300, fill = 460,  step = 90 },
+  { rows = 16,  columns = 64,  stages = 6, start = 1350, fill = 1280, step = 165 },
+  { rows = 32,  columns = 64,  stages = 6, start = 1360, fill = 1800, step = 285 },
+  { rows = 64,  columns = 64,  stages = 8, start = 2700, fill = 580,  step = 230 },
+  { rows = 64,  columns = 128, stages = 6, start = 2600, fill = 890,  step = 300 },
+  { rows = 128, columns = 128, stages = 6, start = 2300, fill = 900,  step = 395 },
+  { rows = 128, columns = 192, stages = 5, start = 1850, fill = 940,  step = 555 },
+}
+
+-- The same where blocks of k and of columns have scales: each tile lies in one block of columns.
+gemm.tiles_of_float8_blocks = {
+  { rows = 64,  columns = 64,  stages = 8, start = 2700, fill = 990,  step = 309 },
+  { rows = 64,  columns = 128, stages = 6, start = 2600, fill = 890,  step = 330 },
+  { rows = 128, columns = 128, stages = 4, start = 2300, fill = 900,  step = 455 },
+}
 
 local function divided(n, by) return (n + (by - 1)) // by end
 gemm.divided = divided -- rounded up

@@ -38,6 +38,7 @@ const std::map<std::string, ByHand> &by_hand() {
         {"rms_norm", {[](const Dims &d) { return 4.0 * double(d.at("rows") * d.at("cols")); }}},
         {"gemm", {product}},
         {"gemm_int8", {product}},
+        {"gemm_fp8", {product}},
         {"gemm_q", {product}},
         {"gemm_reduce", {product}},
         {"gemm_top_k", {product}},

@@ -44,6 +44,7 @@ const std::vector<Case> &cases() {
         {"gemm", {{"m", 70}, {"n", 72}, {"k", 37}}, {{"add_bias", "true"}}, {{"product of acc", "tiles of a thread"}}},
         {"rope", {{"d", 20}, {"width", 16}, {"heads", 3}, {"tokens", 5}, {"length", 100}}, {{"type", "bfloat16"}}},
         {"gemm_int8", {{"m", 70}, {"n", 72}, {"k", 45}}, {}},
+        {"gemm_fp8", {{"m", 70}, {"n", 72}, {"k", 45}}, {}},
         {"gemm_q", {{"m", 5}, {"n", 72}, {"k", 64}}, {{"format", "int4"}}},
         {"swiglu", {{"m", 70}, {"n", 72}, {"k", 21}}, {}},
         {"swiglu_int8", {{"m", 70}, {"n", 72}, {"k", 45}}, {}},

@@ -48,8 +48,10 @@ public:
     }
 
     std::string held_to() const override {
-        return "products are exact; (k + 1)/2 of sum \\|a b\\|, and 1 more of each block's with scaling=block, then 1 of each scale's result, "
-               "1 of \\|result\\| + \\|operand\\| of each addition, and the activation. sm_90a adds up each 128 of k with 14 bits: 2^11 more of "
+        return "products are exact; (k + 1)/2 of sum \\|a b\\|, and 1 more of each block's with scaling=block, then 1 of each scale's "
+               "result, "
+               "1 of \\|result\\| + \\|operand\\| of each addition, and the activation. sm_90a adds up each 128 of k with 14 bits: 2^11 "
+               "more of "
                "the sum of \\|a b\\| over these";
     }
 
@@ -79,7 +81,8 @@ public:
                         of_block += product;
                         abs_of_block += std::fabs(product);
                     }
-                    const double scale = blocks ? p["a_scale_block"](first / kBlock, row) * p["b_scale_block"](first / kBlock, col / kBlock) : 1;
+                    const double scale =
+                        blocks ? p["a_scale_block"](first / kBlock, row) * p["b_scale_block"](first / kBlock, col / kBlock) : 1;
                     sum += scale * of_block;
                     sum_abs += std::fabs(scale) * abs_of_block;
                 }

@@ -67,10 +67,3 @@ for scaling, (tensors, reference, scaled) in SCALINGS.items():
          scalars=SCALES if scaling == "tensor" else {}, flops=multiply_flops, checked_types=("float32", "bfloat16"), tolerance=2.0,
          peers={"torch": scaled(False), "torch, fast sums": scaled(True), "torch, bfloat16": lambda a, b_nk, **_: in_halves(a, b_nk)})
 
-import os
-if os.environ.get("F8VAR"):
-    import dataclasses
-    from .table import CASES
-    for c in [c for c in CASES if c.op == "gemm_fp8"]:
-        for r, n, st in ((128, 128, 4), (128, 128, 6), (64, 128, 6), (192, 128, 4), (128, 64, 8), (64, 64, 8), (16, 64, 6), (16, 32, 8), (32, 64, 6)) + (() if c.label == 'block' else ((128, 192, 5), (64, 192, 6))):
-            CASES.append(dataclasses.replace(c, label=f"{c.label} {r} {n} {st}", settings=dict(rows=r, columns=n, stages=st)))

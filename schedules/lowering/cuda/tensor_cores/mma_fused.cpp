@@ -449,8 +449,9 @@ private:
         out_->open("for (int i = 0; i < " + number(first().columns / 2 * layout_.fragments) + "; i++) {");
         out_->line(sums + "[i] = 0.0f;");
         out_->close();
-        out_->line("multiply_tiles<" + type_text(first().a.type) + ", " + type_text(first().b.type) + ", " + number(layout_.fragments) + ", " + number(layout_.rows) + ", " +
-                   number(first().columns) + ", " + number(first().depth) + ">(" + sums + ", a_tile + row_of_warp * 64, b_tile);");
+        out_->line("multiply_tiles<" + type_text(first().a.type) + ", " + type_text(first().b.type) + ", " + number(layout_.fragments) +
+                   ", " + number(layout_.rows) + ", " + number(first().columns) + ", " + number(first().depth) + ">(" + sums +
+                   ", a_tile + row_of_warp * 64, b_tile);");
     }
 
     void multiply_second() {

@@ -260,7 +260,9 @@ private:
     // Where a coordinate that runs with the depth ends, if the condition says that and nothing else.
     Expr end_of_depth(const Expr &counts, const std::vector<Expr> &coordinates) const {
         const auto *less = counts.as<LT>();
-        const auto moves = [&](const Expr &e) { return std::any_of(loops_.begin(), loops_.end(), [&](const Loop &l) { return moves_with(e, l); }); };
+        const auto moves = [&](const Expr &e) {
+            return std::any_of(loops_.begin(), loops_.end(), [&](const Loop &l) { return moves_with(e, l); });
+        };
         if (!less || !moves_with(less->a, depth_) || moves(less->b)) {
             return Expr();
         }

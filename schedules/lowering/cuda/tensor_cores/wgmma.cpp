@@ -37,12 +37,12 @@ std::string WgmmaInstruction::text() const {
     const std::string sum_type = integers ? ", int32_t" : "";
     return "__device__ __forceinline__ void " + name() + "(sums<" + std::to_string(sums) + sum_type + "> &d, " +
            (a_in_registers ? "const uint32_t *a" : "uint64_t a") + ", uint64_t b, bool accumulate) {\n" + "#ifdef HALYARD_EMULATOR\n" +
-           "    emulator::multiply<" + a.text() + ", " + b.text() + ", " + std::to_string(columns) + ", " +
-           (b_across ? "true" : "false") + ">(d, a, b, accumulate);\n" + "#else\n" +
-           "    asm volatile(\"{\\n.reg .pred add;\\nsetp.ne.b32 add, " + accumulate + ", 0;\\nwgmma.mma_async.sync.aligned.m64n" +
-           std::to_string(columns) + "k" + std::to_string(depth_of_instruction(a.type)) + (integers ? ".s32." : ".f32.") + a.ptx() + "." +
-           b.ptx() + " {" + registers + "}, " + a_text + ", " + b_text + ", add" + modes + ";\\n}\"\n" + "                 : " +
-           outputs + "\n                 : " + inputs + ", \"l\"(b), \"r\"(int(accumulate)));\n#endif\n}\n";
+           "    emulator::multiply<" + a.text() + ", " + b.text() + ", " + std::to_string(columns) + ", " + (b_across ? "true" : "false") +
+           ">(d, a, b, accumulate);\n" + "#else\n" + "    asm volatile(\"{\\n.reg .pred add;\\nsetp.ne.b32 add, " + accumulate +
+           ", 0;\\nwgmma.mma_async.sync.aligned.m64n" + std::to_string(columns) + "k" + std::to_string(depth_of_instruction(a.type)) +
+           (integers ? ".s32." : ".f32.") + a.ptx() + "." + b.ptx() + " {" + registers + "}, " + a_text + ", " + b_text + ", add" + modes +
+           ";\\n}\"\n" + "                 : " + outputs + "\n                 : " + inputs +
+           ", \"l\"(b), \"r\"(int(accumulate)));\n#endif\n}\n";
 }
 
 }  // namespace halyard

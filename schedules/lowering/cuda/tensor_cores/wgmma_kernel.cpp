@@ -308,8 +308,8 @@ private:
     void begin_sums(WgmmaForm form) {
         for (const auto &t : program_.tiles) {
             out_->declare_sums(t.accumulator, type_text(t.sum), t.columns / 2);
-            if (layout_.sums_of_steps()) {
-                out_->declare_sums(of_step(t), type_text(t.sum), t.columns / 2);
+            for (int i = 0; i < layout_.sums_of_steps(); i++) {
+                out_->declare_sums(of_step(t, i), type_text(t.sum), t.columns / 2);
             }
         }
         for (const auto &p : program_.before) {
@@ -318,7 +318,7 @@ private:
         if (layout_.cluster(form) > 1) {
             begin_part();
         }
-        if (by_tma(form) && !layout_.sums_of_steps()) {
+        if (by_tma(form) && layout_.sums_of_steps() != 1) {
             out_->line("int before = -1;  // the stage of the step before, which may still be read");
         }
         if (form == WgmmaForm::kWhole) {
@@ -327,6 +327,10 @@ private:
     }
 
     void sum_up(WgmmaForm form) {
+        if (by_tma(form) && layout_.sums_of_steps() == 2) {
+            sum_up_in_turns(form);
+            return;
+        }
         out_->open(steps_loop(form));
         if (by_tma(form)) {
             out_->line("barrier_wait(&full[stage], phase);");
@@ -334,8 +338,8 @@ private:
             operands_->fetch_elements();
         }
         multiply(form);
-        if (layout_.sums_of_steps()) {
-            add_step(form);
+        if (layout_.sums_of_steps() > 0) {
+            add_this_step(form);
         } else if (by_tma(form)) {
             out_->line("wgmma_wait<1>();");
             give_back_stage();
@@ -355,23 +359,69 @@ private:
 
     // The tensor cores keep 14 bits of sums of 8-bit numbers (DeepSeek-V3, 2024, 3.3.2), so those of a step are added up as f32. Meanwhile
     // another warpgroup multiplies.
-    void add_step(WgmmaForm form) {
+    void add_this_step(WgmmaForm form) {
         out_->line("wgmma_wait<0>();");
         if (by_tma(form)) {
             out_->open("if (thread == 0) {");
             out_->line("barrier_arrive(&empty[stage]);");
             out_->close();
         }
+        add_step(0);
+    }
+
+    // Or this one does: the sums of a step are added up while those of the next come. Sums are registers, which have no index: two steps a turn.
+    void sum_up_in_turns(WgmmaForm form) {
+        const std::string s = out_->name(step_name()), apart = number(layout_.cluster(form));
+        const std::string end = e(simplify(program_.first().min + steps()));
+        const auto step = [&](int own, const std::string &at) {
+            out_->open("{");
+            out_->line("barrier_wait(&full[stage], phase);");
+            multiply(form, own);
+            out_->line("wgmma_wait<1>();");
+            give_back_stage();
+            out_->line("before = stage;");
+            next_stage();
+            add_step(1 - own);
+            if (form == WgmmaForm::kWhole) {
+                fetch_tiles_at(at);
+            }
+            out_->close();
+        };
+        const auto last = [&](int own) {
+            out_->line("wgmma_wait<0>();");
+            add_step(own);
+        };
         for (const auto &t : program_.tiles) {
             out_->line("#pragma unroll");
             out_->open("for (int i = 0; i < " + number(sums()) + "; i++) {");
-            out_->line(out_->name(t.accumulator) + "[i] += " + out_->name(of_step(t)) + "[i];");
+            out_->line(out_->name(of_step(t, 1)) + "[i] = 0;");
+            out_->close();
+        }
+        out_->line("int " + s + " = " + e(program_.first().min) + (layout_.cluster(form) > 1 ? " + rank;" : ";"));
+        out_->open("for (; " + s + " + " + apart + " < " + end + "; " + s + " += 2 * " + apart + ") {");
+        step(0, s);
+        step(1, s + " + " + apart);
+        out_->close();
+        out_->open("if (" + s + " < " + end + ") {");
+        step(0, s);
+        last(0);
+        out_->otherwise();
+        last(1);
+        out_->close();
+        give_back_stage();
+    }
+
+    void add_step(int own) {
+        for (const auto &t : program_.tiles) {
+            out_->line("#pragma unroll");
+            out_->open("for (int i = 0; i < " + number(sums()) + "; i++) {");
+            out_->line(out_->name(t.accumulator) + "[i] += " + out_->name(of_step(t, own)) + "[i];");
             out_->close();
         }
     }
 
-    static std::string of_step(const TileOfProduct &t) {
-        return t.accumulator + ".of_step";
+    static std::string of_step(const TileOfProduct &t, int own) {
+        return t.accumulator + (own == 0 ? ".of_step" : ".of_next_step");
     }
 
     // Meanwhile what is loaded early comes, and what left of the tile before makes room.
@@ -384,7 +434,7 @@ private:
         if (layout_.bytes_of_results(form) > 0 && (form != WgmmaForm::kWhole || tiles_.empty())) {
             wait_for_result(*out_);
         }
-        if (by_tma(form) && !layout_.sums_of_steps()) {
+        if (by_tma(form) && layout_.sums_of_steps() == 0) {
             out_->line("wgmma_wait<0>();");
             give_back_stage();
         }
@@ -444,7 +494,8 @@ private:
         return simplify(min(rows, tile().rows));
     }
 
-    void multiply(WgmmaForm form) {
+    // `own`: which sums of steps, where there are such.
+    void multiply(WgmmaForm form, int own = 0) {
         const std::string stage = by_tma(form) ? "stage" : "0";
         out_->line("wgmma_fence();");
         out_->line("const uint32_t a_start = shared_address(a_tiles + " + stage + " * " + number(tile().rows * tile().depth) +
@@ -458,8 +509,8 @@ private:
             const std::string b = t.b.depth_dimension != 0
                                       ? "matrix_descriptor(" + start + " + d * 2048, " + number(t.depth * kSwizzledBytes) + ", 1024)"
                                       : "matrix_descriptor(" + start + " + d * 32, 16, 1024)";
-            const bool of_steps = layout_.sums_of_steps();
-            out_->line(instruction(t).name() + "(" + out_->name(of_steps ? of_step(t) : t.accumulator) +
+            const bool of_steps = layout_.sums_of_steps() > 0;
+            out_->line(instruction(t).name() + "(" + out_->name(of_steps ? of_step(t, own) : t.accumulator) +
                        ", matrix_descriptor(a_start + d * 32, 16, 1024), " + b + (of_steps ? ", d > 0);" : ", true);"));
         }
         out_->close();

@@ -30,7 +30,8 @@ int WgmmaLayout::blocks() const {
     constexpr int kMostBlocks = 3, kRegistersBesideSums = 48;  // of a thread
     const int threads = (warpgroups() + 1) * kWarpgroup;
     const int of_memory = multiprocessor(90).blocks_of(shared_bytes(WgmmaForm::kWhole));
-    const int of_registers = Multiprocessor::kRegisters / (threads * (program_.products() * sums() * (sums_of_steps() ? 2 : 1) + kRegistersBesideSums));
+    const int of_registers =
+        Multiprocessor::kRegisters / (threads * (program_.products() * sums() * (1 + sums_of_steps()) + kRegistersBesideSums));
     return std::clamp(std::min(of_memory, of_registers), 1, kMostBlocks);
 }
 
@@ -38,8 +39,10 @@ int WgmmaLayout::sums() const {
     return tile().columns / 2;
 }
 
-bool WgmmaLayout::sums_of_steps() const {
-    return tile().a.number().is_float8();
+int WgmmaLayout::sums_of_steps() const {
+    constexpr int kMostSums = 192;
+    const bool room = warpgroups() <= 2 && 3 * program_.products() * sums() <= kMostSums;
+    return !tile().a.number().is_float8() ? 0 : room ? 2 : 1;
 }
 
 int WgmmaLayout::bytes_a() const {

@@ -39,8 +39,9 @@ public:
     int blocks() const;
     /** Of each product a thread has so many. */
     int sums() const;
-    /** Whether it has those of a step apart, as the tensor cores keep too few bits of them. */
-    bool sums_of_steps() const;
+    /** How many times it has those of a step apart, as the tensor cores keep too few bits of them: of two steps in turns where registers are
+     * enough, so that the ones are added up while the others come. */
+    int sums_of_steps() const;
 
     int bytes_a() const;
     int bytes_b() const;     // of one product

@@ -47,7 +47,8 @@ void multiply_by_mma(const BlockText &text, const TileOfProduct &t, bool begins)
 void multiply_by_wgmma(const BlockText &text, const TileOfProduct &t, bool begins) {
     const bool held = is_in_registers(text.program, t), across = t.b.depth_dimension != 0;
     const auto along_depth = [&](const std::string &name, int lines) {
-        return panels(t.depth, t.b.type) == 1 ? name + " + d * 2" : name + " + (d / 4 * " + number(lines * kSwizzledBytes / 16) + " + d % 4 * 2)";
+        return panels(t.depth, t.b.type) == 1 ? name + " + d * 2"
+                                              : name + " + (d / 4 * " + number(lines * kSwizzledBytes / 16) + " + d % 4 * 2)";
     };
     text.out.open("{");
     if (!held) {
