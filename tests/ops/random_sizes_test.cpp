@@ -4,7 +4,8 @@
 //
 //   HALYARD_SIZES=40 HALYARD_SIZES_SEED=1 HALYARD_SIZES_PLACE=cuda HALYARD_SIZES_CALLS=20 ops_test "gemm: random sizes"
 //
-// builds 40 libraries, each of the next seed; a failure names its seed. HALYARD_SIZES_SCHEDULE=swiglu_int8 is of that schedule alone.
+// builds 40 libraries, each of the next seed; a failure names its seed. HALYARD_SIZES_SCHEDULE=swiglu_int8 is of that schedule alone,
+// or of a file.
 // With HALYARD_SIZES_BOUND=1 a schedule says that results have so many elements along one or two dimensions, and so have the calls;
 // with 2 it says how any of its Funcs lie in memory, and what of them is computed.
 
@@ -145,6 +146,9 @@ Assignments draw_build(const OpTest &test, const std::string &op, Draw &draw, bo
         if (s.place == (on_cuda ? kCudaTarget : "cpu") && (!only || s.name == only)) {
             schedules.emplace_back(s.name, s.path);
         }
+    }
+    if (only && std::string(only).find('/') != std::string::npos) {
+        schedules.emplace_back(only, only);
     }
     if (schedules.empty()) {
         return {};
