@@ -44,7 +44,7 @@ public:
         row_index.dim(0).set_bounds(0, pairs);
         place.dim(0).set_bounds(0, top_k);
         place.dim(1).set_bounds(0, tokens);
-        read_only_if(*this, pairs > 0, {"ids", "order", "row_index", "place"}, Granted::kNo);
+        read_only_if(*this, pairs > 0, {"ids", "place"}, Granted::kNo);
 
         // Of a pair that is none, and of one that is left out, -1.
         const Expr inside = clamp(p, 0, max(pairs - 1, 0)), given = ids(inside % max(top_k, 1), inside / max(top_k, 1));

@@ -47,6 +47,7 @@ public:
         const auto weight = [&](const Expr &i) { return weight_of(i, col); };
         // Behind a_f and b_f, which schedules copy.
         const auto factor = [&](const Expr &f32) { return tf32 ? cut_to_tf32(f32) : f32; };
+        need_rows(*this, get_target(), "a", a.dim(1), y.dim(1));
         a_f(k, row) = load_f32(a(k, row_at(a, row, get_target())));
         if (tf32 && !on_gpu) {
             a_tf32(k, row) = factor(a_f(k, row));  // by its name a schedule knows that its tiles have no such product

@@ -61,6 +61,7 @@ public:
     }
 
     void generate() {
+        need_rows(*this, get_target(), "a", a.dim(1), y.dim(1));
         a_u(k, row) = rows.element(a(k, row_at(a, row, get_target())));
         const Expr columns = y.dim(0).max() + 1;
         if (weights == WeightLayout::kPacked && get_target().has_gpu_feature()) {

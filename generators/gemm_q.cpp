@@ -64,6 +64,7 @@ public:
     void generate() {
         const Expr depth = a.width();
         add_requirement(depth % b.multiple() == 0, "gemm_q: k is", depth, "and not a multiple of", b.multiple());
+        need_rows(*this, get_target(), "a", a.dim(1), y.dim(1));
         a_f(k, row) = load_f32(a(k, row_at(a, row, get_target())));
         const Expr columns = y.dim(0).max() + 1;
         if (interleaved != 0) {

@@ -35,6 +35,7 @@ public:
     }
 
     void generate() {
+        need_rows(*this, get_target(), "x", x.dim(1), y.dim(0));
         product.define(x);
         const Var &row = product.row, &p = product.p;
         RDom rj(0, panel, "j"), rp(0, product.panels, "p");

@@ -43,6 +43,7 @@ public:
     }
 
     void generate() {
+        need_rows(*this, get_target(), "x", x.dim(1), values.dim(1));
         product.define(x);
         const Var &j = product.j, &row = product.row, &p = product.p;
         const int best = top_k;

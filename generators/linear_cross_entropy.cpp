@@ -36,6 +36,8 @@ public:
     void generate() {
         add_requirement(product.columns_given() > 0 || loss.dim(0).extent() == 0, "linear_cross_entropy: there are",
                         product.columns_given(), "columns; a row has its loss at one of them");
+        need_rows(*this, get_target(), "x", x.dim(1), loss.dim(0));
+        need_rows(*this, get_target(), "labels", labels.dim(0), loss.dim(0));
         product.define(x);
         const Var &row = product.row, &p = product.p;
         RDom rj(0, panel, "j"), rp(0, product.panels, "p");

@@ -101,8 +101,10 @@ public:
         }
         read_only_if(*this, count > 0, {"logits", "w_nk", "w_packed", "bias"});
         if (weights == Logits::kGiven) {
+            need_rows(*this, get_target(), "logits", logits_in->dim(1), scores.dim(1));
             order(e, row) = order_key(load_f32((*logits_in)(e, row_at(*logits_in, row, get_target()))));
         } else {
+            need_rows(*this, get_target(), "x", x->dim(1), scores.dim(1));
             x_f(k, row) = load_f32((*x)(k, row_at(*x, row, get_target())));
             w.multiply(acc(e, row), x->dim(0).extent(), e, count, [&](const Expr &d) { return x_f(d, row); });
             order(e, row) = order_key(acc(e, row));

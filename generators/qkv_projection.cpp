@@ -47,6 +47,7 @@ public:
         Func *products[] = {&acc_q, &acc_k, &acc_v};
         for (int i = 0; i < 3; i++) {
             Output<Buffer<void, 2>> &out = *outputs[i];
+            need_rows(*this, get_target(), "x", x.dim(1), out.dim(1));
             Func &acc = *products[i];
             const std::string name = {"qkv"[i]};
             read_only_if(*this, out.dim(0).extent() > 0, {weights_name("w_" + name, weights), "bias_" + name}, Granted::kNo);

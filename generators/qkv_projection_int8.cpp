@@ -57,6 +57,7 @@ public:
         Output<Buffer<void, 2>> *outputs[] = {&q, &k, &v};
         Func *products[] = {&acc_q, &acc_k, &acc_v};
         for (int i = 0; i < 3; i++) {
+            need_rows(*this, get_target(), "x", x.dim(1), outputs[i]->dim(1));
             Output<Buffer<void, 2>> &out = *outputs[i];
             Func &acc = *products[i];
             const std::string weight = std::string("w_") + "qkv"[i];

@@ -38,6 +38,7 @@ public:
     }
 
     void generate() {
+        need_rows(*this, get_target(), "x", x.dim(1), y.dim(1));
         x_f(k, row) = load_f32(x(k, row_at(x, row, get_target())));
         const auto x_at = [&](const Expr &i) { return x_f(i, row); };
         const Expr columns = y.dim(0).max() + 1;

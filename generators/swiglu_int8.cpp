@@ -49,6 +49,7 @@ public:
     }
 
     void generate() {
+        need_rows(*this, get_target(), "x", x.dim(1), y.dim(1));
         x_u(k, row) = rows.element(x(k, row_at(x, row, get_target())));
         const auto x_at = [&](const Expr &i) { return x_u(i, row); };
         const Expr columns = y.dim(0).max() + 1;

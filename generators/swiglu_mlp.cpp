@@ -55,6 +55,7 @@ public:
         RDom r(0, x.width(), "k");
         sum_sq(row) += load_f32(x(r, row)) * load_f32(x(r, row));
         inv_rms(row) = inverse_rms(sum_sq(row), x.width(), eps);
+        need_rows(*this, get_target(), "x", x.dim(1), y.dim(1));
         const Expr v = load_f32(x(k, row_at(x, row, get_target())));
         weighted(k, row) = folded ? v : v * load_f32((*norm_weight)(k));
         const auto x_at = [&](const Expr &d) { return weighted(d, row); };

@@ -62,6 +62,7 @@ public:
             *this, hidden > 0,
             {weights_name("w_gate", weights), weights_name("w_up", weights), "w_gate_scale", "w_gate_sum", "w_up_scale", "w_up_sum"},
             Granted::kNo);
+        need_rows(*this, get_target(), "x", x.dim(1), y.dim(1));
         const RDom r(0, x.width(), "k");
         sum_sq(row) += load_f32(x(r, row)) * load_f32(x(r, row));
         inv_rms(row) = inverse_rms(sum_sq(row), x.width(), eps);

@@ -61,6 +61,19 @@ Halide::Expr row_at(Buffer &a, const Halide::Expr &row, const Halide::Target &ta
     return target.has_gpu_feature() ? min(row, a.dim(1).max()) : row;
 }
 
+/** What a call on a GPU checks, as row_at() reads a row for any: an input has the rows of an output. */
+inline void need_rows(Halide::Internal::GeneratorBase &generator, const Halide::Target &target, const std::string &name,
+                      const Halide::Internal::Dimension &given, const Halide::Internal::Dimension &rows) {
+    using Halide::Internal::Call;
+    if (target.has_gpu_feature()) {
+        const Halide::Expr there = rows.extent() <= 0 || (given.min() <= rows.min() && given.max() >= rows.max());
+        // The second of two values is known by nobody: loops are split where clamped reads begin to be clamped.
+        const Halide::Expr hidden = Call::make(Halide::Bool(), Call::return_second, {0, there}, Call::PureIntrinsic);
+        generator.add_requirement(hidden, name, "has rows", given.min(), "to", given.max(), "and the output wants", rows.min(), "to",
+                                  rows.max());
+    }
+}
+
 /** What a call checks: b has as many rows as `k`, and packed panels are dense. */
 template<typename Buffer>
 void constrain_weights(Buffer &b, WeightLayout layout, int panel, const Halide::Expr &k) {

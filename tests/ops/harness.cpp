@@ -56,7 +56,7 @@ bool agrees(const halide_type_t &type, double got, const Expected &want) {
 std::vector<int> extents_of(const OpArgument &argument, const Dims &dims) {
     std::vector<int> extents;
     for (const auto &e : argument.extents) {
-        extents.push_back(int(evaluate(e, dims).value()));
+        extents.push_back(std::max(int(evaluate(e, dims).value()), 0));  // no window fits in an image that is smaller
     }
     return extents;
 }

@@ -4,7 +4,8 @@
 //
 //   HALYARD_SIZES=40 HALYARD_SIZES_SEED=1 HALYARD_SIZES_PLACE=cuda HALYARD_SIZES_CALLS=20 ops_test "gemm: random sizes"
 //
-// builds 40 libraries, each of the next seed; a failure names its seed. HALYARD_SIZES_SCHEDULE=swiglu_int8 is of that schedule alone.
+// builds 40 libraries, each of the next seed; a failure names its seed. HALYARD_SIZES_SCHEDULE=swiglu_int8 is of that schedule alone,
+// or of a file.
 // With HALYARD_SIZES_BOUND=1 a schedule says that results have so many elements along one or two dimensions, and so have the calls;
 // with 2 it says how any of its Funcs lie in memory, and what of them is computed.
 
@@ -146,6 +147,9 @@ Assignments draw_build(const OpTest &test, const std::string &op, Draw &draw, bo
             schedules.emplace_back(s.name, s.path);
         }
     }
+    if (only && std::string(only).find('/') != std::string::npos) {
+        schedules.emplace_back(only, only);
+    }
     if (schedules.empty()) {
         return {};
     }
@@ -256,7 +260,10 @@ void say_places(const std::string &op, Assignments &choices, const std::string &
         }
         const std::string &name = draw.of(names);
         const int number = draw.of<int>({1, 2, 3, 4, 5, 7, 8, 16, 17, 33});
-        switch (draw.below(4)) {
+        switch (draw.below(setting("HALYARD_SIZES_BOUND", 0) == 3 ? 3 : 4) + (setting("HALYARD_SIZES_BOUND", 0) == 3 ? 5 : 0)) {
+        case 5:
+        case 6: lines += fmt::format("\n    k[\"{}\"]:bound_extent(\"{}\", {})", func, name, number); break;
+        case 7: lines += fmt::format("\n    k[\"{}\"]:bound_storage(\"{}\", {})", func, name, number); break;
         case 0: lines += fmt::format("\n    k[\"{}\"]:align_storage(\"{}\", {})", func, name, number); break;
         case 1:
             lines += fmt::format("\n    k[\"{}\"]:align_bounds(\"{}\", {}, {})", func, name, number, draw.below(uint32_t(number)));
@@ -287,7 +294,7 @@ void check_sizes(const OpTest &test, const std::string &op) {
         }
         const TemporaryDirectory folder(temporary_root());
         const Dims bounded = setting("HALYARD_SIZES_BOUND", 0) == 1 ? bound(op, choices, folder.path(), draw) : Dims();
-        if (setting("HALYARD_SIZES_BOUND", 0) == 2) {
+        if (setting("HALYARD_SIZES_BOUND", 0) >= 2) {
             say_places(op, choices, folder.path(), draw);
         }
         std::unique_ptr<CompiledKernel> kernel;
@@ -322,6 +329,13 @@ void check_sizes(const OpTest &test, const std::string &op) {
             if (c.whole && placement == Placement::kWindow) {
                 continue;
             }
+            if (setting("HALYARD_SIZES_VERBOSE", 0)) {  // of a call that does not return
+                std::cerr << seed << " " << c.what;
+                for (const auto &dim : c.dims) {
+                    std::cerr << " " << dim.first << "=" << dim.second;
+                }
+                std::cerr << "\n";
+            }
             std::string wrong;
             try {
                 wrong = check_case(test, find_op(op), *kernel, c, placement, uint64_t(seed) * 1000 + uint64_t(n));
@@ -330,6 +344,9 @@ void check_sizes(const OpTest &test, const std::string &op) {
             }
             if (wrong.empty()) {
                 right++;
+            } else if (wrong.find("does not find what its schedule promises") != std::string::npos) {
+                std::cerr << "trapped " << seed << " " << assignments_text(choices) << " " << wrong << "\n";
+                return;
             } else if (is_refusal(wrong)) {
                 std::cerr << "refused " << seed << " " << assignments_text(choices) << " " << wrong << "\n";
                 refused++;
@@ -348,16 +365,18 @@ void check_sizes(const OpTest &test, const std::string &op) {
 
 // Bounds by which vectors end in the middle, and rows begin at multiples of a vector in an array that begins anywhere.
 TEST_CASE("results of so many rows or columns", "[bounds]") {
-    const auto check = [](const OpTest &test, const std::string &op, const Assignments &params, const std::string &line, const Dims &dims,
-                          Placement placement) {
+    const auto called = [](const OpTest &test, const std::string &op, const Assignments &params, const std::string &line, const Dims &dims,
+                           Placement placement) {
         const TemporaryDirectory folder(temporary_root());
         Assignments choices = params;
         choices.insert({{"schedule", op + ".unfused"}, {"target", kCudaTarget}});  // but where it says others
-        say(op, choices, line, folder.path());
+        say(op, choices, line, folder.path(), params.count("schedule") > 0);
         Case c;
         c.dims = dims;
-        CHECK(check_case(test, find_op(op), build(op, choices), c, placement, 1) == "");
+        return check_case(test, find_op(op), build(op, choices), c, placement, 1);
     };
+    const auto check = [&](const OpTest &test, const std::string &op, const Assignments &params, const std::string &line, const Dims &dims,
+                           Placement placement) { CHECK(called(test, op, params, line, dims, placement) == ""); };
     check(swiglu_test(), "swiglu", {{"add_bias", "true"}}, " k.y:bound_extent(\"col\", 17)", {{"m", 161}, {"n", 17}, {"k", 15}},
           Placement::kPadded);
     check(swiglu_mlp_test(), "swiglu_mlp", {}, " k.y:bound_extent(\"row\", 17)", {{"m", 17}, {"hidden", 17}, {"k", 11}, {"n", 29}},
@@ -367,6 +386,18 @@ TEST_CASE("results of so many rows or columns", "[bounds]") {
         check(gemm_test(), "gemm", {{"target", "host"}, {"output", type}}, " k.y:bound_extent(\"col\", 17)",
               {{"m", 3}, {"n", 17}, {"k", 96}}, Placement::kPadded);
     }
+    // More of them than there are, of an input that has none.
+    const Dims none = {{"tokens", 9}, {"top_k", 0}, {"experts", 5}};
+    check(expert_sort_test(), "expert_sort", {{"target", "host"}, {"schedule", "expert_sort"}}, "\n    k.id:bound_extent(\"p\", 7)", none,
+          Placement::kPadded);
+    const std::string refused = called(expert_sort_test(), "expert_sort", {{"schedule", "expert_sort"}},
+                                       "\n    k.row_index:bound_extent(\"row\", 4)", none, Placement::kPadded);
+    CHECK(refused.find("Output buffer row_index is accessed at 3") != std::string::npos);
+    // Beside versions that require more of a call.
+    const Dims rope = {{"d", 29}, {"width", 3}, {"heads", 33}, {"tokens", 5}, {"length", 50}};
+    const std::string window = called(rope_test(), "rope", {{"angles", "frequencies"}, {"schedule", "rope"}},
+                                      "\n    k.y:bound_extent(\"head\", 33)", rope, Placement::kWindow);
+    CHECK(window.find("beyond the max (32)") != std::string::npos);
 }
 
 #define HALYARD_OP(name, ...)                                                                                                              \

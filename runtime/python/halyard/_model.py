@@ -117,6 +117,9 @@ class Model:
         needed = (ctypes.c_size_t * (count + 1))()
         self._check(self._function("measure")(given, needed))
         outputs = [numpy.empty([_evaluated(s, sizes) for s in o["shape"]], o["type"]) for o in self.report["outputs"]]
+        for array, size in zip(arrays + outputs, needed[1:]):
+            if array.nbytes != size:
+                raise Error(f"{self.name}: an array has {array.nbytes} bytes, and the library wants {size}; compile the model once more")
         workspace = numpy.empty(needed[0] + 64, numpy.uint8)
         begin = (workspace.ctypes.data + 63) // 64 * 64
         pointers = (ctypes.c_void_p * count)(*[a.ctypes.data for a in arrays + outputs])

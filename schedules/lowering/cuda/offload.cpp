@@ -133,7 +133,7 @@ private:
         Kernel kernel = extracted(op, func);
         const std::vector<TensorCores> products = products_of(kernel.body);
         if (!products.empty()) {
-            return by_capability(with_tensor_cores({kernel, products, func, together_[op]}));
+            return by_capability(with_tensor_cores({kernel, products, func, together_[op], strides_}));
         }
         kernel.name = name_for(func);
         if (const auto it = schedule_.resident.find(func); it != schedule_.resident.end()) {
@@ -176,7 +176,7 @@ private:
         for (const For *k : kernels) {
             const std::string func = func_of(k->name);
             const Kernel kernel = extracted(k, func);
-            all.push_back({kernel, products_of(kernel.body), func, together_[k]});
+            all.push_back({kernel, products_of(kernel.body), func, together_[k], strides_});
         }
         return std::all_of(all.begin(), all.end(), [](const auto &k) { return is_tile_program(k); }) ? joined(all) : IRMutator::visit(op);
     }
@@ -257,6 +257,7 @@ private:
         std::vector<TensorCores> products;
         std::string func;
         DependentLaunch together;
+        Strides strides;  // what is stored in part is another for each kernel
     };
 
     // How it is called on sm_90a, and on others.
@@ -302,18 +303,18 @@ private:
     }
 
     Calls with_tensor_cores(KernelWithProducts k) {
-        const auto &[kernel, products, func, together] = k;
+        const auto &[kernel, products, func, together, strides] = k;
         k.kernel.name = name_for(func);
         const PrintOptions print = print_options();
         const bool hopper = for_hopper(), others = for_others();
         Calls calls;
         if (shape_of(kernel, products).is_block_program()) {  // other kernels are made of templates
-            const BlockProgram program = make_block_program(k.kernel, products, lets_, strides_, options_.observe);
+            const BlockProgram program = make_block_program(k.kernel, products, lets_, strides, options_.observe);
             if (hopper) {
-                calls.hopper = launch_tiles(make_block_kernel(program, kernel, strides_, print, true), Devices::kHopper);
+                calls.hopper = launch_tiles(make_block_kernel(program, kernel, strides, print, true), Devices::kHopper);
             }
             if (others) {
-                calls.others = launch_tiles(make_block_kernel(program, kernel, strides_, print, false), Devices::kOthers);
+                calls.others = launch_tiles(make_block_kernel(program, kernel, strides, print, false), Devices::kOthers);
             }
         } else if (has_fused_products(kernel, products)) {
             for (const auto &p : products) {
@@ -321,15 +322,15 @@ private:
                     p.fail("stands in a loop with a second product, whose blocks share no steps; take split_k_cluster(1)");
                 }
             }
-            if (is_skinny(read_fused(kernel, products, lets_, strides_))) {
-                calls.hopper = calls.others = launch_tiles(make_mma_fused(kernel, products, lets_, strides_, print), Devices::kAll);
+            if (is_skinny(read_fused(kernel, products, lets_, strides))) {
+                calls.hopper = calls.others = launch_tiles(make_mma_fused(kernel, products, lets_, strides, print), Devices::kAll);
                 return calls;
             }
             if (hopper) {
-                calls.hopper = launch_tiles(make_wgmma_fused(kernel, products, lets_, strides_, print), Devices::kHopper);
+                calls.hopper = launch_tiles(make_wgmma_fused(kernel, products, lets_, strides, print), Devices::kHopper);
             }
             if (others) {
-                calls.others = launch_tiles(make_mma_fused(kernel, products, lets_, strides_, print), Devices::kOthers);
+                calls.others = launch_tiles(make_mma_fused(kernel, products, lets_, strides, print), Devices::kOthers);
             }
         } else {
             return calls_of(tile_program(k), together);
@@ -343,7 +344,7 @@ private:
                 p.fail("stands in no loop with a second product; take split_k_warps(1)");
             }
         }
-        return read_tile_program(k.kernel, k.products, lets_, strides_);
+        return read_tile_program(k.kernel, k.products, lets_, k.strides);
     }
 
     // `joined`: on sm_90a a kernel of several programs has the form of most calls.

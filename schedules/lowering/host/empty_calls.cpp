@@ -84,9 +84,16 @@ bool has_checks(const T &part) {
     return h.found;
 }
 
-// Conditions in names that hold anywhere in the call: Halide may have named a part of one.
+// Conditions in names that hold anywhere in the call: Halide may have named a part of one. What a version requires, which has checks of its
+// own, is not of the others.
 class FindRequirements : public VisitDefinitions {
     using VisitDefinitions::visit;
+
+    void visit(const IfThenElse *op) override {
+        if (!has_checks(Stmt(op))) {
+            VisitDefinitions::visit(op);
+        }
+    }
 
     void visit(const AssertStmt *op) override {
         if (!read_only_if(op) && error_of(op) == "halide_error_requirement_failed") {
@@ -122,7 +129,7 @@ public:
     Stmt mutate(const Stmt &s) override {
         if (!begun_) {
             begun_ = true;
-            s.accept(&requirements_);
+            required_ = requirements_of(s);
             reads_ = conditions_of_reads(s);
             return mutate(leave_unread(s, reads_, outputs_));
         }
@@ -150,7 +157,12 @@ private:
 
     Stmt visit(const IfThenElse *op) override {
         if (has_checks(op->then_case) || (op->else_case.defined() && has_checks(op->else_case))) {
-            return IRMutator::visit(op);
+            const auto branch = [&](const Stmt &s) {
+                ScopedValue<Expr> own(required_, s.defined() ? required_ && requirements_of(s) : required_);
+                return mutate(s);
+            };
+            const Stmt then_case = branch(op->then_case), else_case = branch(op->else_case);
+            return IfThenElse::make(mutate(op->condition), then_case, else_case);
         }
         // An answer to a bounds query.
         return IfThenElse::make(mutate(op->condition), op->then_case, op->else_case);
@@ -161,7 +173,7 @@ private:
         const Expr condition = mutate(op->condition);
         if (error == "halide_error_access_out_of_bounds" || error == "halide_error_constraints_make_required_region_smaller") {
             // What fails a requirement has that for its error, which comes behind these.
-            return AssertStmt::make(condition || nothing_to_do() || !is_read(buffer_of(op)) || !requirements_.required, op->message);
+            return AssertStmt::make(condition || nothing_to_do() || !is_read(buffer_of(op)) || !required_, op->message);
         }
         PointerIn pointer;
         op->condition.accept(&pointer);
@@ -178,6 +190,12 @@ private:
         std::string name = op->args.at(0).as<Variable>()->name;
         name = name.substr(0, name.rfind(".buffer"));
         return Expr(op) && !is_empty(name);
+    }
+
+    static Expr requirements_of(const Stmt &s) {
+        FindRequirements find;
+        s.accept(&find);
+        return find.required;
     }
 
     Expr is_empty(const std::string &buffer) {
@@ -202,7 +220,7 @@ private:
     }
 
     bool begun_ = false;
-    FindRequirements requirements_;
+    Expr required_;  // of this version of the pipeline
     std::map<std::string, Expr> reads_;
     std::set<std::string> outputs_;
     std::map<std::string, std::vector<Expr>> extents_;  // of the buffers of the call

@@ -89,7 +89,7 @@ private:
         if (of_kernels_ && op->for_type == ForType::GPUBlock) {
             ReachedReads reads(*this);
             op->accept(&reads);
-            return reads.found && !reads.stores_output ? IfThenElse::make(condition_, op) : Stmt(op);
+            return (reads.found && !reads.stores_output) || stores_nothing_there(op) ? IfThenElse::make(condition_, op) : Stmt(op);
         }
         return has_no_turns(op) ? Stmt(op) : IRMutator::visit(op);
     }
@@ -131,7 +131,9 @@ private:
             IRVisitor::visit(op);
         }
         void visit(const Store *op) override {
-            stores_output = stores_output || of_.outputs_.count(op->name) > 0;
+            const bool has_none = of_.inputs_.count(op->name) > 0;
+            found = found || has_none;
+            stores_output = stores_output || (!has_none && of_.outputs_.count(op->name) > 0);
             IRVisitor::visit(op);
         }
 
@@ -143,6 +145,28 @@ private:
     private:
         LeaveUnread &of_;
     };
+
+    // Whether all that a kernel stores is of outputs that have no elements where the condition does not hold.
+    bool stores_nothing_there(const Stmt &kernel) const {
+        class Find : public IRVisitor {
+            using IRVisitor::visit;
+            void visit(const Allocate *op) override {
+                of_kernel.insert(op->name);
+                IRVisitor::visit(op);
+            }
+            void visit(const Store *op) override {
+                (none.count(op->name) > 0 ? found : others) |= of_kernel.count(op->name) == 0;
+            }
+            const Names &none;
+            Names of_kernel;
+
+        public:
+            explicit Find(const Names &none) : none(none) {}
+            bool found = false, others = false;
+        } find(inputs_);
+        kernel.accept(&find);
+        return find.found && !find.others;
+    }
 
     void define(const LetStmt *op) {
         if (depends_on_size(op->value)) {
@@ -156,8 +180,13 @@ private:
         }
     }
 
-    // Whether all that it does is to store what is computed of the inputs. Sums have their loops from the algorithm, and run in
-    // tiles whose registers a condition would disturb.
+    // Whether an input is in an expression, or in what its names stand for.
+    bool reads_input(const Expr &e) const {
+        return has_read_of(inputs_, e) || expr_uses_vars(e, values_read_);
+    }
+
+    // Whether all that it does is to store what is computed of the inputs, or to an output that has no elements then. Sums have their loops
+    // from the algorithm, and run in tiles whose registers a condition would disturb.
     bool is_store_of_reads(const Stmt &s) {
         const auto [at, is_new] = stores_reads_.emplace(s.get(), false);
         if (is_new) {
@@ -168,7 +197,8 @@ private:
 
     bool look_for_store_of_reads(const Stmt &s) {
         if (const auto *op = s.as<Store>()) {
-            return outputs_.count(op->name) == 0 && has_read_of(inputs_, op->value) && !has_read_of({op->name}, op->value);
+            return inputs_.count(op->name) > 0 ||
+                   (outputs_.count(op->name) == 0 && reads_input(op->value) && !has_read_of({op->name}, op->value));
         }
         if (const auto *op = s.as<Block>()) {
             return is_store_of_reads(op->first) && is_store_of_reads(op->rest);
@@ -179,6 +209,9 @@ private:
         const auto *loop = s.as<For>();
         const auto *let = s.as<LetStmt>();
         const auto *atomic = s.as<Atomic>();
+        if (let && reads_input(let->value)) {
+            values_read_.push(let->name, 0);
+        }
         return loop ? is_store_of_reads(loop->body) : let ? is_store_of_reads(let->body) : atomic && is_store_of_reads(atomic->body);
     }
 
@@ -242,6 +275,7 @@ private:
     std::map<std::string, Expr> known_;  // names of numbers
     Names dependent_;                    // of what depends on the size
     std::map<const IRNode *, bool> stores_reads_;
+    Scope<int> values_read_;  // names of what is computed of the inputs
 };
 
 Stmt for_each_condition(Stmt s, const std::map<std::string, Expr> &needed, const Names &outputs, bool of_kernels) {

@@ -49,19 +49,49 @@ private:
             return;
         }
         const bool wanted = wanted_(op);
-        if (!wanted || !last_wanted_ || !together_[op].beside_last) {
+        if (!wanted || !goes_on_ || !together_[op].beside_last) {
             runs.emplace_back();
+            of_run_ = {};
         }
-        last_wanted_ = wanted;
+        goes_on_ = wanted;
         if (wanted) {
             runs.back().push_back({op, lets_});
+            of_run_.add(accesses_of(Stmt(op)));
         }
+    }
+
+    // Kernels that are to come later stay before the host reads what they store, writes what they load, or frees it.
+    void visit(const Variable *op) override {
+        end_run_by(op->name);
+    }
+    void visit(const Load *op) override {
+        end_run_by(op->name);
+        IRVisitor::visit(op);
+    }
+    void visit(const Store *op) override {
+        end_run_by(op->name);
+        IRVisitor::visit(op);
+    }
+    void visit(const Free *op) override {
+        end_run_by(op->name);
+    }
+    void visit(const Call *op) override {
+        // What is asked of a buffer or noted in it, and what is on the device already.
+        if (op->name.rfind("_halide_buffer_", 0) != 0 && op->name != "halide_copy_to_device") {
+            IRVisitor::visit(op);
+        }
+    }
+
+    void end_run_by(const std::string &name) {
+        const std::string end = ".buffer", array = ends_with(name, end) ? name.substr(0, name.size() - end.size()) : name;
+        goes_on_ = goes_on_ && of_run_.loaded.count(array) == 0 && of_run_.stored.count(array) == 0;
     }
 
     std::map<const For *, DependentLaunch> together_;
     const std::function<bool(const For *)> &wanted_;
     std::vector<Let> lets_;
-    bool last_wanted_ = false;
+    Accesses of_run_;
+    bool goes_on_ = false;
 };
 
 // The lets that are to stand around kernels which come to the place of the last of a run; false: they cannot.
