@@ -72,6 +72,7 @@ public:
     void generate() {
         const Target target = get_target();
         const Expr depth = a.width(), columns = y.dim(0).max() + 1;
+        need_rows(*this, target, "a", a.dim(1), y.dim(1));
         // The last block of k may end behind a and b, with zeros.
         const bool blocks = scaling == Scales::kBlock;
         const auto inside = [&](const Expr &end) { return blocks ? unsafe_promise_clamped(min(k, end - 1), 0, end - 1) : Expr(k); };
@@ -80,12 +81,7 @@ public:
         a_f(k, row) = f32_of_float8(a_type, or_zero(a(inside(depth), row_at(a, row, target)), depth));
         b_f(col, k) = f32_of_float8(b_type, or_zero(weight_at(b_nk, WeightLayout::kNK, 0, inside(end), col, columns), end));
         if (blocks) {
-            add_requirement(end == depth,
-                            "b_nk has as many elements in dimension 0 as a");  // set_extent() puts the one in place of the other
-        } else {
-            b_nk.dim(0).set_extent(depth);
-        }
-        if (blocks) {
+            add_requirement(end == depth, "b_nk has as many elements in dimension 0 as a");
             const Expr all = (depth + (kBlock - 1)) / kBlock;
             const RDom r(0, kBlock, "k"), s(0, all, "block");
             of_block(col, row, block) += a_f(block * kBlock + r, row) * b_f(col, block * kBlock + r);
@@ -98,6 +94,7 @@ public:
                 scales->dim(0).set_bounds(0, all).set_stride(Expr());
             }
         } else {
+            b_nk.dim(0).set_extent(depth);
             const RDom r(0, depth, "k");
             acc(col, row) += a_f(r, row) * b_f(col, r);
         }
