@@ -1,9 +1,10 @@
 """Reads an ONNX model and writes what `halyard compile` builds: started by the command, with a request on standard input.
 
-{"model": path, "name": name, "dims": {name: [least, most]}, "schedule": path or "", "target": "cpu" or "cuda", "out": folder}
+{"model": path, "name": name, "dims": {name: [least, most]}, "schedule": path or "", "target": "cpu" or "cuda", "out": folder,
+ "edits": moves of a search, "open": {op: {variant: {parameter: values}}}, "folder": where schedules of groups are}
 
 The folder gets NAME.h, NAME.c, NAME.lua, NAME.weights, report.json, and of each kernel a graph KEY.json and a schedule KEY.lua;
-plan.json names them.
+plan.json names them. Where `open` says what schedules of ops leave open, moves.json has what may be changed (moves.py).
 """
 
 import hashlib
@@ -26,8 +27,10 @@ import integers  # noqa: E402
 import kernels  # noqa: E402
 import match  # noqa: E402
 import memory  # noqa: E402
+import moves  # noqa: E402
 import read  # noqa: E402
 import runner  # noqa: E402
+import schedule  # noqa: E402
 from graph import ModelError  # noqa: E402
 from sizes import Size  # noqa: E402
 
@@ -65,6 +68,8 @@ def compile_model(request):
         units = groups_lua.units_of(graph, first := grouping.of_origins(graph))
     if request["schedule"]:
         groups = groups_lua.read(request["schedule"], graph, units, digest)
+        if request.get("edits"):
+            groups = moves.apply(graph, units, groups, request["edits"])
     else:
         begun, failed = match.begin(graph, first, target)
         groups = grouping.fuse(graph, begun)
@@ -94,10 +99,16 @@ def compile_model(request):
     read_by_steps = [v for g in steps for v in built[g].inputs]
     weights = list(dict.fromkeys(v for v in [*read_by_steps, *aliases.values()] if v.constant is not None))
 
-    base = os.path.dirname(os.path.abspath(request["schedule"])) if request["schedule"] else ""
+    base = request.get("folder") or (os.path.dirname(os.path.abspath(request["schedule"])) if request["schedule"] else "")
     unique = {}
     for k in built.values():
         k.function = f"{name}_{k.key}"
+        if k.group.variant and not k.group.call:
+            raise ModelError(f'{k.group.at}: variant "{k.group.variant}" is of an op of Halyard, and the general generator computes this group')
+        if not k.group.call and not k.group.schedule:
+            opened = schedule.opened_in(k.schedule)
+            for setting in (s for s in k.group.settings if s not in opened):
+                raise ModelError(f'{k.group.at}: set names {setting}; the schedule of this group leaves open {", ".join(opened) or "nothing"}')
         if k.group.schedule:
             if k.group.call:
                 raise ModelError(f'{k.group.at}: a schedule is for op = "graph"')
@@ -116,10 +127,12 @@ def compile_model(request):
     write(out, f"{name}.h", made.header())
     write(out, f"{name}.c", made.source())
     write(out, "report.json", json.dumps(report(graph, groups, steps, built, plan, length, digest, file, made), indent=1))
+    if request.get("open"):
+        write(out, "moves.json", json.dumps(moves.of_groups(graph, units, groups, built, request["open"])))
     write(out, "plan.json", json.dumps({
         "kernels": [{"function": k.function, "graph": f"{key}.json" if k.form else "", "group": k.group.name,
                      "op": k.group.call.op if k.group.call else "graph", "variant": k.group.call.variant if k.group.call else "", "params": k.group.call.params if k.group.call else {},
-                     "set": k.group.call.settings if k.group.call else {},
+                     "set": k.group.call.settings if k.group.call else k.group.settings,
                      "schedule": "" if k.group.call else os.path.join(base, k.group.schedule) if k.group.schedule else f"{key}.lua"}
                     for key, k in unique.items()]}))
 

@@ -118,16 +118,18 @@ class Product:
             arguments += [Scalar(scale), Scalar(zero, "int32")]
         return params, arguments
 
-    def call(self, result, packed, target):
+    def call(self, result, packed, target, told):
+        """`told`: what the group says of its schedule."""
         depth, columns = self.weights.constant.shape
         rows = product(self.a.shape[:-1])
         on_gpu = target == "cuda"
-        if self.weights not in packed:
-            packed[self.weights] = self.weights if on_gpu else pack(self.weights, panel_of(columns))
-        arguments = [View.of(self.a, (rows, depth)), View.of(packed[self.weights])]
+        panel = panel_of(columns, told)
+        if (self.weights, panel) not in packed:
+            packed[self.weights, panel] = self.weights if on_gpu else pack(self.weights, panel)
+        arguments = [View.of(self.a, (rows, depth)), View.of(packed[self.weights, panel])]
         params, rest = self.epilogue(rows, columns)
         arguments += rest
-        settings, variant = ({}, "simt") if on_gpu else ({"panel": str(panel_of(columns))}, "")
+        settings, variant = ({}, "simt") if on_gpu else ({"panel": str(panel)}, "")
         return Call("gemm", params, settings, arguments, View.of(result, (rows, columns)), variant)
 
 
@@ -183,7 +185,7 @@ def together(parts):
     return Product(first.a, made, bias, first.activation, None)
 
 
-def join(parts, reader, packed, target, name=""):
+def join(parts, reader, packed, target, name="", told=None):
     """A group of the products of several groups, whose results lie beside each other in rows, and the call of the attention that reads them so;
     None where they do not go together. Raises attention's Mismatch."""
     whole = together(parts)
@@ -202,13 +204,20 @@ def join(parts, reader, packed, target, name=""):
     call = reader.match.build(starts)
     group = Group([n for p in parts for n in p.nodes], name)
     group.several, group.joined = [p.output for p in parts], result
-    group.call = whole.call(result, packed, target)
+    group.settings = dict(told or {})
+    group.call = whole.call(result, packed, target, group.settings)
     group.why = "attention reads its results as they lie, beside each other"
     return group, call
 
 
-def panel_of(columns):
-    return min(PANELS, key=lambda p: (columns + p - 1) // p * p)
+def panel_of(columns, told):
+    return told_panel(told) or min(PANELS, key=lambda p: (columns + p - 1) // p * p)
+
+
+def told_panel(told):
+    """What a group says, where that is one."""
+    number = told.get("panel", "")
+    return int(number) if number in ("16", "32", "48", "64", "96", "128") else None
 
 
 def pack(b, panel):

@@ -26,7 +26,7 @@ class Kernel:
         if target == "cuda" and not group.schedule:
             values = {f"node{i}": n.output for i, n in enumerate(group.nodes)}
             self.scratch = scratch_of([values[name].elements * bytes for name, bytes in schedule_cuda.stored(form)])
-        self.key = hashlib.sha256((json.dumps(form, sort_keys=True) + self.schedule + group.schedule).encode()).hexdigest()[:16]
+        self.key = hashlib.sha256((json.dumps(form, sort_keys=True) + self.schedule + group.schedule + told(group.settings)).encode()).hexdigest()[:16]
 
 
 class CalledKernel:
@@ -34,10 +34,18 @@ class CalledKernel:
 
     def __init__(self, group):
         self.group, self.form, self.schedule, self.sizes = group, None, "", []
+        call = group.call
+        call.variant = group.variant or call.variant
+        call.settings = {**call.settings, **group.settings}
+        call.params = {k: v for k, v in call.params.items() if k not in group.settings}
         self.arguments = [*group.call.arguments, group.call.result]
         self.inputs = [a.base for a in group.call.arguments if isinstance(a, View)]
         self.scratch = scratch_of(group.call.scratch)
         self.key = hashlib.sha256(f"{group.call.op} {group.call.variant} {sorted(group.call.params.items())} {sorted(group.call.settings.items())}".encode()).hexdigest()[:16]
+
+
+def told(settings):
+    return " ".join(f"{k}={v}" for k, v in sorted(settings.items()))
 
 
 def scratch_of(arrays):

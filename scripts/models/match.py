@@ -32,7 +32,7 @@ def match(graph, units, groups, target):
         products = [n for n in group.nodes if n.reduces and n.op != "reduce"]
         if group.call is None and not group.schedule and group.wanted != "graph" and len(products) == 1:
             found = gemm.of_group(group) or (gemm_int8.of_group(group) if target != "cuda" else None)
-            group.call = found.call(group.output, packed, target) if found is not None else None
+            group.call = found.call(group.output, packed, target, group.settings) if found is not None else None
             groups[groups.index(group):groups.index(group)] = packed.pop("groups", [])
         elif group.call is None and len(products) > 1 and len(group.results) == 1:
             attend(graph, units, group, target)
@@ -78,7 +78,7 @@ def joined(graph, group, by_node, packed, target):
     if len(parts) > 1 and len(readers) == 1 and None not in readers and group.wanted in ("", "gemm") and not group.schedule:
         reader = readers.pop()
         try:
-            made = gemm.join(parts, reader, packed, target, group.name)
+            made = gemm.join(parts, reader, packed, target, group.name, group.settings)
         except attention.Mismatch:
             made = None
     if made is None:
@@ -86,7 +86,7 @@ def joined(graph, group, by_node, packed, target):
         raise ModelError(f"{group.at} has {len(group.results)} results; a group has one. They are of {names}")
     result, reader.call = made
     count(graph, result)
-    result.at, result.wanted, result.why = group.at, group.wanted, group.why
+    result.at, result.wanted, result.why, result.variant = group.at, group.wanted, group.why, group.variant
     return result
 
 

@@ -3,7 +3,11 @@
 import os
 import pathlib
 import re
+import shutil
+import signal
+import subprocess
 import sys
+import time
 import unittest
 
 import numpy as np
@@ -88,6 +92,48 @@ class Compile(unittest.TestCase):
         self.assertIn(f"edited.lua:{line}: error:", with_text(text.replace("  groups = {", "  groups = os.exit() {")))
         one = re.sub(r'    \{ name = "reduce_1".*?\},\n(?=  \},)', "", text, flags=re.S).replace('"triple" },', '"triple", "mean" },')
         self.assertIn("has 2 results", with_text(one))
+
+    def explore(self, *arguments, start=subprocess.run):
+        return start([str(support.COMMAND), "explore", self.model, "-o", self.folder / "found", "--db", self.folder / "found.db", "--threads", "1",
+                      "--shape", "rows=4", "--budget", "60s", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def test_explore(self):
+        """A search leaves what compile writes, and its groups can be given back; interrupted, too."""
+        done = self.explore("--most", "5")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"mlp: .* a call, .* of 5 changes kept")
+        self.assertNotIn("Warning", done.stderr)
+        wanted = self.wanted(self.x)
+        for w, g in zip(wanted, support.Model(self.folder / "found", "mlp")({"x": self.x}, rows=4)):
+            np.testing.assert_allclose(g, w, rtol=1e-5)
+        given = self.compiled("--schedule", self.folder / "found/mlp.lua")
+        self.assertEqual((self.folder / "out/mlp.lua").read_text(), (self.folder / "found/mlp.lua").read_text())
+        for w, g in zip(wanted, given({"x": self.x}, rows=4)):
+            np.testing.assert_allclose(g, w, rtol=1e-5)
+        shutil.rmtree(self.folder / "found")
+        with self.explore("--measure-again", start=subprocess.Popen) as running:
+            while running.poll() is None and not list(self.folder.glob("found/*/build0/mlp.json")):
+                time.sleep(0.05)
+            time.sleep(0.5)
+            running.send_signal(signal.SIGINT)
+            said = running.communicate()[1]
+        self.assertEqual(running.returncode, -signal.SIGINT, said)
+        self.assertIn("mlp: interrupted", said)
+        self.assertEqual(names(self.folder / "found"), ["libmlp.a", "mlp.h", "mlp.json", "mlp.lua", "mlp.weights"])
+
+    def test_what_a_group_says_of_its_schedule(self):
+        self.compiled()
+        text = (self.folder / "out/mlp.lua").read_text()
+
+        def edited(fields):
+            (self.folder / "edited.lua").write_text(text.replace('{ name = "matmul_1",', '{ name = "matmul_1", ' + fields, 1))
+            return ["--schedule", self.folder / "edited.lua"]
+        product = self.compiled(*edited("set = { rows = 2 },"), out="edited")({"x": self.x}, rows=4)[0]
+        np.testing.assert_allclose(product, self.wanted(self.x)[0], rtol=1e-5)
+        self.assertIn("set = { rows = 2 },", (self.folder / "edited/mlp.lua").read_text())
+        for fields, said in (("set = { raws = 2 },", "leaves open rows"), ("set = { rows = { 1 } },", "neither a whole number nor a word"),
+                             ('set = "task",', "set is a table"), ('variant = "../x",', "the name of no schedule"), ('variant = "deep",', "is of an op of Halyard")):
+            self.assertIn(said, self.refused(*edited(fields)), fields)
 
     def test_a_product_with_its_epilogue_is_gemm(self):
         """Bias, GELU as exporters write it, and a residual; with op = "graph" the general generator computes the same."""
