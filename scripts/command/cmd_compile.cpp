@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct CompileOptions {
-    std::string model, directory = ".", schedule, name, target = "host", devices, depfile;
+    std::string model, directory = ".", schedule, name, target = "host", type, devices, depfile;
     std::vector<std::string> dims;
     double timeout = 300;
     bool quiet = false, json = false, shared = false;
@@ -36,6 +36,7 @@ void compile(const CompileOptions &o) {
     request.name = model_name(o.name, o.model);
     request.schedule = o.schedule;
     request.target = o.target;
+    request.type = o.type;
     request.timeout = o.timeout;
     for (const auto &d : o.dims) {
         add_dim(d, request);
@@ -86,6 +87,10 @@ void add_compile(CLI::App &app) {
     cmd->add_option("--target", o->target, "An instruction set, or several with commas, as of `halyard build`")
         ->type_name("TARGETS")
         ->capture_default_str();
+    cmd->add_option("--type", o->type,
+                    "Of weights and of what groups store for each other: bfloat16 or float16; sums stay f32 [the model's]")
+        ->type_name("TYPE")
+        ->check(CLI::IsMember({"float32", "bfloat16", "float16"}));
     cmd->add_option("--devices", o->devices, "With --target cuda: architectures, with commas, as of `halyard build`")->type_name("DEVICES");
     add_repeated(*cmd, "--dim", o->dims, "A free dimension of the model: its size, or the range that calls may have, as batch=1..64")
         ->type_name("NAME=SIZES");
@@ -99,7 +104,7 @@ void add_compile(CLI::App &app) {
     cmd->add_flag("--json", o->json, "What was built as an object on standard output");
     cmd->add_flag("-q,--quiet", o->quiet, "Do not print the names of the files written");
     add_output(*cmd, "--depfile", o->depfile, "Write a make rule: the files depend on the model, the schedule, generators and plugin");
-    put_in_group(*cmd, group::kOp, {"--name", "--dim"});
+    put_in_group(*cmd, group::kOp, {"--name", "--dim", "--type"});
     put_in_group(*cmd, group::kSchedule, {"--schedule"});
     put_in_group(*cmd, group::kTarget, {"--target", "--devices"});
     put_in_group(*cmd, group::kOutput, {"--output", "--shared", "--json", "--quiet", "--depfile"});

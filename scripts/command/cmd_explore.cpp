@@ -244,8 +244,8 @@ void explore_op(const ExploreOptions &o) {
         explore_model(o);
         return;
     }
-    if (!o.dims.empty() || !o.name.empty()) {
-        throw UsageError("--dim and --name are for a model: halyard explore model.onnx");
+    if (!o.dims.empty() || !o.name.empty() || !o.type.empty()) {
+        throw UsageError("--dim, --name and --type are for a model: halyard explore model.onnx");
     }
     const auto begin = std::chrono::steady_clock::now();
     const auto seconds_since = [](std::chrono::steady_clock::time_point time) {
@@ -492,6 +492,9 @@ void add_explore(CLI::App &app) {
                "Where the best goes [standard output]; of a model a folder, for what `halyard compile` writes [.]");
     add_repeated(*cmd, "--dim", o->dims, "Of a model, as of `halyard compile`: a free dimension and its size or range")
         ->type_name("NAME=SIZES");
+    cmd->add_option("--type", o->type, "Of a model, as of `halyard compile`: bfloat16 or float16")
+        ->type_name("TYPE")
+        ->check(CLI::IsMember({"float32", "bfloat16", "float16"}));
     cmd->add_option("--name", o->name, "Of a model: of its C functions and its files [that of the model]")->type_name("NAME");
     cmd->add_flag("--measure-again", o->again, "Also what is in the database");
     cmd->add_option("--schedule", o->schedule,
@@ -548,7 +551,7 @@ void add_explore(CLI::App &app) {
     leaves_out(*cmd, "--translate", {"--guess", "--export", "--json", "--html"});
     leaves_out(*cmd, "--guess", {"--output", "--report", "--json", "--html", "--export", "--until"});
     leaves_out(*cmd, "--export", {"--report", "--until"});
-    put_in_group(*cmd, group::kOp, {"--dim", "--name"});
+    put_in_group(*cmd, group::kOp, {"--dim", "--name", "--type"});
     put_in_group(*cmd, group::kSchedule, {"--schedule"});
     put_in_group(*cmd, group::kTarget, {"--gpu"});
     put_in_group(*cmd, group::kMeasurement, {"--shape", "--threads", "--measure-again", "--workers", "--workers-kind"});

@@ -149,6 +149,9 @@ private:
         task_.op = "model";
         task_.shape = Dims(dims_.begin(), dims_.end());
         task_.params = {{"graph", first.model.report.at("graph")}};
+        if (first.model.report.at("type") != "float32") {
+            task_.params["type"] = first.model.report.at("type");
+        }
         task_.target = request_.target;
         task_.threads = threads_;
         const auto known = o_.again || !request_.schedule.empty() ? std::vector<explore::Entry>() : database_.best(task_);
@@ -499,7 +502,7 @@ void explore_model(const ExploreOptions &o) {
         !o.folder.empty() || !o.machine.empty() || !o.workers.empty() || !o.workers_kind.empty() || o.until > 0 || o.guess || o.halide ||
         o.json || !o.generator.empty() || !o.params.empty() || !o.set.empty() || !o.facts.empty() || !o.devices.empty()) {
         throw UsageError(
-            "explore of a model takes --shape, --dim, --name, --threads, --budget, --most, --schedule, --target, --timeout, --db, "
+            "explore of a model takes --shape, --dim, --name, --type, --threads, --budget, --most, --schedule, --target, --timeout, --db, "
             "--measure-again and -o");
     }
     ModelRequest request;
@@ -507,6 +510,7 @@ void explore_model(const ExploreOptions &o) {
     request.name = model_name(o.name, o.op);
     request.schedule = o.schedule;
     request.target = o.target.empty() ? "host" : o.target;
+    request.type = o.type;
     request.timeout = o.timeout;
     resolve_targets(request.target);
     if (is_cuda(request.target) || request.target.find(',') != std::string::npos) {

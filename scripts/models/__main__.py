@@ -1,7 +1,7 @@
 """Reads an ONNX model and writes what `halyard compile` builds: started by the command, with a request on standard input.
 
 {"model": path, "name": name, "dims": {name: [least, most]}, "schedule": path or "", "target": "cpu" or "cuda", "out": folder,
- "edits": moves of a search, "open": {op: {variant: {parameter: values}}}, "folder": where schedules of groups are}
+ "type": "", "bfloat16" or "float16", "edits": moves of a search, "open": {op: {variant: {parameter: values}}}, "folder": where schedules of groups are}
 
 The folder gets NAME.h, NAME.c, NAME.lua, NAME.weights, report.json, and of each kernel a graph KEY.json and a schedule KEY.lua;
 plan.json names them. Where `open` says what schedules of ops leave open, moves.json has what may be changed (moves.py).
@@ -31,6 +31,7 @@ import moves  # noqa: E402
 import read  # noqa: E402
 import runner  # noqa: E402
 import schedule  # noqa: E402
+import storage  # noqa: E402
 from graph import ModelError  # noqa: E402
 from sizes import Size  # noqa: E402
 
@@ -75,7 +76,7 @@ def compile_model(request):
         groups = grouping.fuse(graph, begun)
         for g in groups:
             g.why += "".join(f"; no attention: {why}" for n, why in failed.items() if n in g.nodes)
-    groups = match.match(graph, first, groups, target)
+    groups = match.match(graph, first, groups, target, request.get("type", ""))
     if not request["schedule"]:
         grouping.name(graph, groups)
     file = os.path.basename(request["model"])
@@ -156,7 +157,7 @@ def write_weights(path, weights, digest):
     """The constants one after the other, behind a head that says of which model they are."""
     contents = hashlib.sha256(digest.encode())
     offsets, at = [], ALIGNMENT
-    arrays = [numpy.ascontiguousarray(v.constant) for v in weights]
+    arrays = [numpy.ascontiguousarray(storage.array_of(v)) for v in weights]
     for a in arrays:
         offsets.append(at)
         contents.update(a.tobytes())
@@ -189,13 +190,13 @@ def report(graph, groups, steps, built, plan, length, digest, file, made):
     def array(value, name):
         return {"name": name, "type": value.type, "shape": [str(s) for s in value.shape]}
     return {
-        "model": graph.name, "file": file, "graph": digest,
+        "model": graph.name, "file": file, "graph": digest, "type": graph.half or "float32",
         "dimensions": [{"name": d, "least": r[0], "most": r[1]} for d, r in graph.dimensions.items()],  # in the order of NAME_sizes
         "inputs": [array(v, n) for v, n in inputs], "outputs": [array(v, n) for v, n in outputs],
         "conditions": [f"{a} == {b}" for a, b, _ in graph.conditions],
         "calls": len(steps), "kernels": len({k.key for k in built.values()}), "weights_bytes": length,
         "workspace": [[str(s) for s in slot] for slot in plan.slots],
-        "groups": [{"name": g.name, "nodes": [graph.places[o] for o in dict.fromkeys(n.origin for n in g.nodes)], "why": g.why,
+        "groups": [{"name": g.name, "nodes": [graph.places[o] for o in dict.fromkeys(n.origin for n in g.nodes) if o in graph.places], "why": g.why,
                     "kernel": built[g].function if g in built else "", "reads": [str(v.bytes) for v in g.inputs],
                     "after": [maker[v] for v in g.inputs if v in maker], "kind": g.call.op if g.call else grouping.kind_of(g),
                     "saved": str(saved(g)), "writes": str(g.output.bytes), "operations": str(grouping.flops(g)),

@@ -21,6 +21,7 @@ struct ModelRequest {
     std::map<std::string, std::pair<int64_t, int64_t>> dims;  // the least and the most
     std::string schedule;                                     // a NAME.lua, or ""
     std::string target;
+    std::string type;      // of weights and of arrays between groups: bfloat16 or float16, "" for that of the model
     std::string devices;   // of CUDA kernels, with commas; "" for all that are usual
     double timeout = 300;  // of the reader, and of each kernel
     int jobs = 0;          // 0: as many as there are processors

@@ -38,7 +38,7 @@ class Product(gemm.Product):
             made.append(View.of(packed[value, rows].output))
         return made, has_zero
 
-    def call(self, result, packed, target, told):
+    def call(self, result, packed, target, told, _half):
         depth, columns = self.weights.constant.shape
         rows = product(self.a.shape[:-1])
         panel = gemm.told_panel(told) or min(PANELS, key=lambda p: (columns + p - 1) // p * p)

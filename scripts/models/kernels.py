@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import schedule
 import schedule_cuda
+import storage
 import windows
 from sizes import Size
 from views import View
@@ -113,18 +114,35 @@ def of_group(group, target, shared=False):
             nodes.append({"name": names[value], "op": "constant", "in": [], "type": value.type, "shape": shape_of(value),
                           "values": [number_json(v, compared(value)) for v in value.constant.flatten()]})
     stored, free = [], {}
+    types = storage.Types(group)
     for value in group.inputs:
         if not literal(value):
-            names[value] = f"in{len(inputs)}"
-            inputs.append({"name": names[value], "type": value.type, "shape": shape_of(value)})
+            name = names[value] = f"in{len(inputs)}"
+            inputs.append({"name": name, "type": value.stored, "shape": shape_of(value)})
             stored.append(value)
+            if types.of(value) != value.stored:
+                names[value] = f"wide{len(inputs) - 1}"
+                nodes.append({"name": names[value], "op": "map", "fn": "cast", "in": [name], "type": types.of(value), "shape": shape_of(value)})
     for i, node in enumerate(group.nodes):
         names[node.output] = f"node{i}"
         attributes = {**node.attributes, **starts_of(node, i, free), **(own.attributes if own is not None and node is own.conv else {})}
         for text in strings(attributes):
             dimensions.update(d for d in dimensions_in(text) if d not in free)
-        nodes.append({"name": f"node{i}", "op": node.op, "in": [names[v] for v in node.inputs], "type": node.output.type,
-                      "shape": shape_of(node.output), **attributes})
+        given = [names[v] for v in node.inputs]
+        if types.joins_stored and node is group.nodes[-1]:
+            for v, name in enumerate(given):
+                if types.of(node.inputs[v]) != types.of(node.output):
+                    given[v] = f"part{v}_{i}"
+                    nodes.append({"name": given[v], "op": "map", "fn": "cast", "in": [name], "type": types.of(node.output), "shape": shape_of(node.inputs[v])})
+        nodes.append({"name": f"node{i}", "op": node.op, "in": given, "type": types.of(node.output), "shape": shape_of(node.output), **attributes})
+    result = group.output
+    if types.of(result) != result.stored:
+        if result.is_finite:
+            nodes.append({"name": "least", "op": "constant", "in": [], "type": "float32", "shape": [], "values": [storage.least(result.stored)]})
+            nodes.append({"name": "bounded", "op": "map", "fn": "max", "in": [names[result], "least"], "type": "float32", "shape": shape_of(result)})
+            names[result] = "bounded"
+        nodes.append({"name": "stored", "op": "map", "fn": "cast", "in": [names[result]], "type": result.stored, "shape": shape_of(result)})
+        names[result] = "stored"
     free = {**free, **{d: Size.dimension(d) for d in dimensions}, **{f"_{k}": s for k, s in (own.sizes if own else {}).items()}}
     sizes = sorted(free)
     form = {"sizes": sizes, "inputs": inputs, "nodes": nodes, "outputs": [names[group.output]]}

@@ -113,6 +113,7 @@ nlohmann::json read_model(const ModelRequest &request, const std::string &work) 
                                      {"dims", dims},
                                      {"schedule", request.schedule.empty() ? "" : fs::absolute(request.schedule).string()},
                                      {"target", is_cuda(request.target) ? "cuda" : "cpu"},
+                                     {"type", request.type},
                                      {"edits", request.edits},
                                      {"open", request.wants_moves ? opened() : nlohmann::json(nullptr)},
                                      {"folder", request.folder},

@@ -11,6 +11,7 @@ from .. import contest, library, measure
 
 FAMILY = "whole models"
 CASES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cases.json")
+LARGE = 1e-3      # a largest element that is less is a sigmoid that says no everywhere
 TOLERANCE = 2e-3  # of the largest element: other sums, and other forms of activations
 
 
@@ -45,7 +46,7 @@ def distance(wanted, made):
         w, m = np.asarray(w, np.float64), np.asarray(m, np.float64)
         if w.shape != m.shape:
             return float("inf")
-        parts.append(float(np.abs(w - m).max()) / max(float(np.abs(w).max()), 1e-30))
+        parts.append(float(np.abs(w - m).max()) / max(float(np.abs(w).max()), LARGE))
     return max(parts)
 
 

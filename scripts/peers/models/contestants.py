@@ -28,7 +28,7 @@ class Halyard(Contestant):
         with open(os.path.join(folder, f"{name}.json"), encoding="utf-8") as f:
             self.report = json.load(f)
         self.prefix, self.sizes = name, sizes
-        ctypes.CDLL(os.path.join(library.BUILD, "lib/libhalyard_runtime.so"), mode=ctypes.RTLD_GLOBAL)
+        ctypes.CDLL(os.path.join(library.BUILD, "lib/halyard/libhalyard_runtime.so.0"), mode=ctypes.RTLD_GLOBAL)
         self.library = ctypes.CDLL(os.path.join(folder, f"{name}.so"))
         self.library.halyard_last_error.restype = ctypes.c_char_p
         self.library.halide_set_num_threads(threads)
@@ -135,6 +135,8 @@ class Torch(Contestant):
         self.torch = torch
         self.feed = [torch.from_numpy(x) for x in feed]
         plain = onnx2torch.convert(with_initializers(path)).eval()
+        # What of the converted graph its compiler cannot take runs as it is.
+        torch._dynamo.config.suppress_errors = True
         # A size that a call has for the first time is known to the code.
         self.model = torch.compile(plain, dynamic=False)
         with torch.inference_mode():
