@@ -1,7 +1,6 @@
 #include "command/explore_model.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -22,6 +21,7 @@
 #include "kernel/terminal.h"
 #include "kernel/text.h"
 #include "models/build_model.h"
+#include "models/model_moves.h"
 #include "models/model_turns.h"
 #include "models/size_text.h"
 
@@ -37,13 +37,6 @@ constexpr double kEnd = 4;                // seconds that are kept for the compa
 constexpr double kLeastGain = 0.02;       // of the time of the groups that a move is about
 constexpr double kLeastSeconds = 0.2e-6;  // likewise: what a clock tells
 constexpr double kBandwidth = 4e10;       // bytes a second, for what a join keeps out of memory: only the order of moves hangs on it
-
-// What a move promises before anybody has measured one of its kind, as a part of the time of its groups.
-double prior(const std::string &kind) {
-    static const std::map<std::string, double> parts = {{"set", 0.06}, {"variant", 0.04}, {"join", 0.05}, {"split", 0.03}, {"op", 0.02}};
-    const auto found = parts.find(kind);
-    return found == parts.end() ? 0 : found->second;
-}
 
 struct Build {
     std::string folder;
@@ -144,6 +137,7 @@ private:
     }
 
     void begin() {
+        request_.check = [&](const json &report) { model_dims(report, request_.model, given_); };
         Build first = build(request_.schedule, json::array(), "building");
         dims_ = model_dims(first.model.report, request_.model, given_);
         task_.op = "model";
@@ -210,62 +204,16 @@ private:
         best_ = std::move(b);
     }
 
-    // {group: seconds}
-    static std::map<std::string, double> by_group(const Build &b) {
-        std::map<std::string, double> made;
-        size_t call = 0;
-        for (const auto &g : b.model.report.at("groups")) {
-            const bool is_call = !g.value("kernel", "").empty();
-            made[g.at("name")] = is_call && call < b.times.calls.size() ? b.times.calls[call] : 0;
-            call += is_call;
-        }
-        return made;
-    }
-
-    static double sum(const std::map<std::string, double> &times, const json &names) {
-        double total = 0;
-        for (const auto &n : names) {
-            const auto found = times.find(n.get<std::string>());
-            total += found == times.end() ? 0 : found->second;
-        }
-        return total;
-    }
-
-    // By how much groups differ that no move is about: their kernels are the same.
-    static double noise(const json &moves, const std::map<std::string, double> &before, const std::map<std::string, double> &after) {
-        std::set<std::string> touched;
-        for (const auto &m : moves) {
-            for (const char *of : {"old", "new"}) {
-                for (const auto &n : m.at(of)) {
-                    touched.insert(n.get<std::string>());
-                }
-            }
-        }
-        std::vector<double> off;
-        for (const auto &[name, old] : before) {
-            const auto now = after.find(name);
-            if (touched.count(name) == 0 && now != after.end() && old > 1e-6 && now->second > 0) {
-                off.push_back(std::abs(1 - now->second / old));
-            }
-        }
-        std::sort(off.begin(), off.end());
-        return off.empty() ? 0 : std::min(off[off.size() * 4 / 5], 0.3);
-    }
-
-    static std::string kind_of(const json &move) {
-        return move.at("kind").get<std::string>() + ":" + move.value("name", "") + move.value("variant", "") + move.value("op", "");
-    }
-
-    double promise(const json &move, const std::map<std::string, double> &times) {
+    double promise(const json &move, const GroupTimes &times) {
         constexpr double kWeight = 3;  // of the prior, in moves
         const Learnt &l = learnt_[kind_of(move)];
-        const double part = (l.gain + kWeight * prior(move.at("kind"))) / (l.tries + kWeight);
+        const double part = (l.gain + kWeight * prior_gain(move.at("kind"))) / (l.tries + kWeight);
         return part * sum(times, move.at("old")) + value_of_size(move.value("saves", "0"), dims_) / kBandwidth;
     }
 
     // The most promising that have nothing to do with each other.
     json chosen() {
-        const auto times = by_group(*best_);
+        const auto times = by_group(best_->model.report, best_->times);
         const size_t most = size_t(std::clamp((budget_.left() - kEnd) / 1.5 / seconds_a_move_, 1.0, double(kMovesARound)));
         std::vector<std::pair<double, const json *>> order;
         for (const auto &m : best_->model.moves) {
@@ -354,7 +302,7 @@ private:
         if (!made->times.wrong.empty()) {
             return alone(moves, *made);
         }
-        const auto before = by_group(*best_), after = by_group(*made);
+        const auto before = by_group(best_->model.report, best_->times), after = by_group(made->model.report, made->times);
         const double least = std::max(kLeastGain, noise(moves, before, after));
         json good = json::array();
         std::vector<std::string> lines;
@@ -419,24 +367,6 @@ private:
             alone(some, *b);
         }
         return true;
-    }
-
-    static std::string text_of(const json &m) {
-        const std::string kind = m.at("kind");
-        const auto &names = m.at("old");
-        const size_t each = kind == "join" ? 2 : 1, count = names.size() / each;
-        std::string what = names[0];
-        if (kind == "join") {
-            what += " with " + names[1].get<std::string>();
-        }
-        const std::string more = count > 1 ? fmt::format(" and {} more", count - 1) : "";
-        const std::string how = kind == "set"       ? fmt::format("{} = {}, was {}", m.at("name").get<std::string>(),
-                                                                  m.at("value").get<std::string>(), m.at("was").get<std::string>())
-                                : kind == "variant" ? "variant " + m.at("variant").get<std::string>()
-                                : kind == "op"      ? (m.at("op") == "graph" ? "the general generator" : "an op of Halyard")
-                                : kind == "join"    ? "together"
-                                                    : "in two";
-        return fmt::format("{}{}: {}", what, more, how);
     }
 
     void record(const Build &b) {

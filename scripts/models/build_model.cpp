@@ -164,6 +164,9 @@ void make_shared(const ModelRequest &request, const std::string &work) {
 BuiltModel build_model(const ModelRequest &request, const std::string &work, const std::function<void(const std::string &)> &progress) {
     progress(fmt::format("reading {}", request.model));
     const json plan = read_model(request, work);
+    if (request.check) {
+        request.check(json::parse(read_file((fs::path(work) / "report.json").string())));
+    }
     std::vector<KernelOfModel> kernels;
     BuiltModel built;
     for (const auto &k : plan.at("kernels")) {

@@ -31,6 +31,7 @@ struct ModelRequest {
     nlohmann::json edits = nlohmann::json::array();
     bool wants_moves = false;
     std::string folder;
+    std::function<void(const nlohmann::json &report)> check = nullptr;  // of what was read, before anything is built
 };
 
 struct BuiltModel {

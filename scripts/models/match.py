@@ -30,12 +30,13 @@ def attend_all(graph, units, groups, target):
     """Groups of a file with several products are attention."""
     for group in groups:
         products = [n for n in group.nodes if n.reduces and n.op != "reduce"]
-        if group.call is None and len(products) > 1 and len(group.results) == 1 and not (group.schedule or group.wanted == "graph"):
+        if group.call is None and len(products) > 1 and len(group.results) == 1:
             attend(graph, units, group, target)
 
 
 def match(graph, units, groups, target, half=""):
-    """Gives calls to groups, and returns the groups. `units`: groups of what cannot be parted; `half`: --type. Raises ModelError where a file wants what is not."""
+    """Gives calls to groups, and returns the groups. `units`: groups of what cannot be parted; `half`: --type. Raises ModelError where a file
+    wants what is not."""
     packed = {}
     attend_all(graph, units, groups, target)
     storage.choose(graph, groups, half, target)
