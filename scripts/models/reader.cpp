@@ -86,7 +86,12 @@ nlohmann::json opened() {
                     open[t.name] = values;
                 }
             }
-            if (heads[i].ok) {
+            // Weights lie as the shipped one, which is the first, wants them.
+            const auto weights = [](const Head &h) {
+                const auto found = h.header.generator.find("weights");
+                return found == h.header.generator.end() ? "" : found->second;
+            };
+            if (heads[i].ok && weights(heads[i]) == weights(heads[0])) {
                 all[op][variants[i]] = open;
             }
         }
