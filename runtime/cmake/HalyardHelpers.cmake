@@ -138,13 +138,14 @@ endfunction()
 # halyard_add_model(<name> MODEL <file.onnx>
 #                   [SCHEDULE <file.lua>]      the groups, as `halyard compile` wrote them and somebody edited them
 #                   [DIMS <dimension>=<size or range>...]
+#                   [TYPE <bfloat16|float16>]  of weights and of arrays between groups; default: the model's
 #                   [TARGETS <level or Halide target>...]  default: host
 #                   [PYTHON <interpreter>])    one with the onnx package; default: as `halyard compile` finds it
 #
 # Makes a static library of an ONNX model with the header <name>.h, whose functions begin with <name>_, to be used with
 # target_link_libraries(app PRIVATE <name>). The property HALYARD_WEIGHTS of the target is the file for <name>_load().
 function(halyard_add_model name)
-    set(of_one MODEL SCHEDULE PYTHON)
+    set(of_one MODEL SCHEDULE TYPE PYTHON)
     set(of_several DIMS TARGETS DEVICES)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "${of_one}" "${of_several}")
     if(arg_UNPARSED_ARGUMENTS)
@@ -165,6 +166,9 @@ function(halyard_add_model name)
         cmake_path(ABSOLUTE_PATH arg_SCHEDULE BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
         list(APPEND command "--schedule=${arg_SCHEDULE}")
         list(APPEND depends "${arg_SCHEDULE}")
+    endif()
+    if(arg_TYPE)
+        list(APPEND command "--type=${arg_TYPE}")
     endif()
     foreach(dim IN LISTS arg_DIMS)
         list(APPEND command "--dim=${dim}")

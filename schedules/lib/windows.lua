@@ -65,13 +65,14 @@ end
 -- width      pixels of a row, a number where it is known
 -- sums       loops of the sum, channels first
 -- narrow     x has few channels: they are unrolled
+-- pixels     of a register tile at most; 0: what suits the registers
 function windows.product(target, out, acc, o)
   local lanes = target:lanes "f32"
   local wide = target.vector_registers >= 32
   local columns = math.min(wide and o.panel or 2 * lanes, o.panel)
   local vectors = math.max(columns // lanes, 1)
   if columns < lanes then lanes = columns end
-  local most = wide and math.min(28 // vectors, 14) or 6
+  local most = (o.pixels or 0) > 0 and o.pixels or wide and math.min(28 // vectors, 14) or 6
   by_width(out, o, most, function(stage, pixels)
     local panel, channel = stage:split("x0", o.panel, "guard", "panel", "channel")
     local part, col = stage:split(channel, columns, "guard", "part", "col")
@@ -125,7 +126,7 @@ function windows.of_channels(target, out, acc, o)
     stage:parallel "job"
     stage:vectorize(c):unroll(pixel)
   end
-  local pixels = pixels_of(4, o.width)
+  local pixels = pixels_of((o.pixels or 0) > 0 and o.pixels or 4, o.width)
   local whole = out:dim(0):extent():at_least(lanes):and_(out:dim(1):extent():at_least(pixels))
   if o.rank > 2 then whole = whole:and_(out:dim(2):extent():at_least(tall)) end
   tile(out:specialize(whole), pixels, tall, "shift_inwards")

@@ -1,7 +1,5 @@
 // halyard compile: an ONNX model becomes one static library, its header, its weights and its groups as Lua.
 
-#include <cctype>
-#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -9,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "command/commands.h"
+#include "command/model_request.h"
 #include "command/option_table.h"
 #include "command/options.h"
 #include "kernel/failure.h"
@@ -16,7 +15,6 @@
 #include "kernel/process.h"
 #include "kernel/targets.h"
 #include "kernel/terminal.h"
-#include "kernel/text.h"
 #include "models/build_model.h"
 
 namespace halyard {
@@ -26,58 +24,19 @@ namespace {
 namespace fs = std::filesystem;
 
 struct CompileOptions {
-    std::string model, directory = ".", schedule, name, target = "host", devices, depfile;
+    std::string model, directory = ".", schedule, name, target = "host", type, devices, depfile;
     std::vector<std::string> dims;
     double timeout = 300;
     bool quiet = false, json = false, shared = false;
 };
 
-// Of the file, as C can say it.
-std::string name_of(const CompileOptions &o) {
-    if (!o.name.empty()) {
-        const bool plain =
-            std::all_of(o.name.begin(), o.name.end(), [](unsigned char c) { return c < 128 && (std::isalnum(c) || c == '_'); });
-        if (!plain || std::isdigit(static_cast<unsigned char>(o.name[0]))) {
-            throw UsageError(fmt::format("--name {}: a name is letters, digits and _, and begins with no digit", printable(o.name)));
-        }
-        return o.name;
-    }
-    std::string name;
-    for (unsigned char c : fs::path(o.model).stem().string()) {
-        name += c < 128 && std::isalnum(c) ? char(c) : '_';
-    }
-    return name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) ? "model_" + name : name;
-}
-
-bool is_number(const std::string &text) {
-    return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-}
-
-bool has_32_bits(const std::string &text) {
-    return text.size() <= 10 && std::stoll(text) <= INT32_MAX;
-}
-
-// batch=4 or batch=1..64
-void add_dim(const std::string &text, ModelRequest &request) {
-    const size_t eq = text.find('='), dots = text.find("..");
-    const std::string low = eq == std::string::npos ? "" : text.substr(eq + 1, dots == std::string::npos ? dots : dots - eq - 1);
-    const std::string high = dots == std::string::npos ? low : text.substr(dots + 2);
-    if (eq > 0 && eq != std::string::npos && is_number(low) && is_number(high) && !(has_32_bits(low) && has_32_bits(high))) {
-        throw UsageError(fmt::format("--dim {}: a size is at most {}", printable(text), INT32_MAX));
-    }
-    if (eq == 0 || !is_number(low) || !is_number(high) || std::stol(low) < 1 || std::stol(high) < std::stol(low)) {
-        throw UsageError(
-            fmt::format("--dim {}: write --dim batch=4 for one size, --dim batch=1..64 for a range from 1 on", printable(text)));
-    }
-    request.dims[text.substr(0, eq)] = {std::stol(low), std::stol(high)};
-}
-
 void compile(const CompileOptions &o) {
     ModelRequest request;
     request.model = o.model;
-    request.name = name_of(o);
+    request.name = model_name(o.name, o.model);
     request.schedule = o.schedule;
     request.target = o.target;
+    request.type = o.type;
     request.timeout = o.timeout;
     for (const auto &d : o.dims) {
         add_dim(d, request);
@@ -96,9 +55,7 @@ void compile(const CompileOptions &o) {
     const TemporaryDirectory work(o.directory);
     const BuiltModel built = build_model(request, work.path(), [&](const std::string &text) { progress->say(text); });
     check_signals();
-    auto files = place_files(work.path(), request.name, o.directory, o.depfile, built.inputs);
-    const auto library = place_files(work.path(), "lib" + request.name, o.directory, "", {});
-    files.insert(files.end(), library.begin(), library.end());
+    const auto files = place_model(work.path(), request.name, o.directory, o.depfile, built.inputs);
     progress.reset();
     if (o.json) {
         nlohmann::json record = built.report;
@@ -130,6 +87,10 @@ void add_compile(CLI::App &app) {
     cmd->add_option("--target", o->target, "An instruction set, or several with commas, as of `halyard build`")
         ->type_name("TARGETS")
         ->capture_default_str();
+    cmd->add_option("--type", o->type,
+                    "Of weights and of what groups store for each other: bfloat16 or float16; sums stay f32 [the model's]")
+        ->type_name("TYPE")
+        ->check(CLI::IsMember({"float32", "bfloat16", "float16"}));
     cmd->add_option("--devices", o->devices, "With --target cuda: architectures, with commas, as of `halyard build`")->type_name("DEVICES");
     add_repeated(*cmd, "--dim", o->dims, "A free dimension of the model: its size, or the range that calls may have, as batch=1..64")
         ->type_name("NAME=SIZES");
@@ -143,7 +104,7 @@ void add_compile(CLI::App &app) {
     cmd->add_flag("--json", o->json, "What was built as an object on standard output");
     cmd->add_flag("-q,--quiet", o->quiet, "Do not print the names of the files written");
     add_output(*cmd, "--depfile", o->depfile, "Write a make rule: the files depend on the model, the schedule, generators and plugin");
-    put_in_group(*cmd, group::kOp, {"--name", "--dim"});
+    put_in_group(*cmd, group::kOp, {"--name", "--dim", "--type"});
     put_in_group(*cmd, group::kSchedule, {"--schedule"});
     put_in_group(*cmd, group::kTarget, {"--target", "--devices"});
     put_in_group(*cmd, group::kOutput, {"--output", "--shared", "--json", "--quiet", "--depfile"});

@@ -15,6 +15,7 @@
 #include "command/explore_compare.h"
 #include "command/explore_device.h"
 #include "command/explore_memory.h"
+#include "command/explore_model.h"
 #include "command/explore_options.h"
 #include "command/explore_workers.h"
 #include "command/option_table.h"
@@ -239,6 +240,13 @@ void write_interrupted(const ExploreOptions &o, ExploreResult result) {
 }
 
 void explore_op(const ExploreOptions &o) {
+    if (is_model(o.op)) {
+        explore_model(o);
+        return;
+    }
+    if (!o.dims.empty() || !o.name.empty() || !o.type.empty()) {
+        throw UsageError("--dim, --name and --type are for a model: halyard explore model.onnx");
+    }
     const auto begin = std::chrono::steady_clock::now();
     const auto seconds_since = [](std::chrono::steady_clock::time_point time) {
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - time).count();
@@ -467,7 +475,9 @@ void explore_op(const ExploreOptions &o) {
 void add_explore(CLI::App &app) {
     auto o = std::make_shared<ExploreOptions>();
     CLI::App *cmd = app.add_subcommand("explore", "Look for the fastest schedule, and write it as Lua");
-    cmd->add_option("op", o->op, "The op, as `halyard list` names it")->required()->type_name("OP");
+    cmd->add_option("op", o->op, "The op, as `halyard list` names it, or an ONNX file: then what is computed together, too")
+        ->required()
+        ->type_name("OP|MODEL.onnx");
     cmd->add_option("--shape", o->shape,
                     "A size, as rows=64,cols=4096, or of the arrays of your --generator, as x=4096x64,y=4096x64 [the registry's first, or "
                     "what it estimates]")
@@ -478,7 +488,14 @@ void add_explore(CLI::App &app) {
         ->capture_default_str();
     cmd->add_option("--seed", o->seed, "Of the random part of the search")->type_name("N")->capture_default_str();
     cmd->add_option("--most", o->most, "Schedules to try at most")->type_name("N");
-    add_output(*cmd, "-o,--output", o->output, "Where the best goes [standard output]");
+    add_output(*cmd, "-o,--output", o->output,
+               "Where the best goes [standard output]; of a model a folder, for what `halyard compile` writes [.]");
+    add_repeated(*cmd, "--dim", o->dims, "Of a model, as of `halyard compile`: a free dimension and its size or range")
+        ->type_name("NAME=SIZES");
+    cmd->add_option("--type", o->type, "Of a model, as of `halyard compile`: bfloat16 or float16")
+        ->type_name("TYPE")
+        ->check(CLI::IsMember({"float32", "bfloat16", "float16"}));
+    cmd->add_option("--name", o->name, "Of a model: of its C functions and its files [that of the model]")->type_name("NAME");
     cmd->add_flag("--measure-again", o->again, "Also what is in the database");
     cmd->add_option("--schedule", o->schedule,
                     "Search only what this Lua file, or schedule that ships, leaves open: tune{} and k:open(...)")
@@ -534,6 +551,7 @@ void add_explore(CLI::App &app) {
     leaves_out(*cmd, "--translate", {"--guess", "--export", "--json", "--html"});
     leaves_out(*cmd, "--guess", {"--output", "--report", "--json", "--html", "--export", "--until"});
     leaves_out(*cmd, "--export", {"--report", "--until"});
+    put_in_group(*cmd, group::kOp, {"--dim", "--name", "--type"});
     put_in_group(*cmd, group::kSchedule, {"--schedule"});
     put_in_group(*cmd, group::kTarget, {"--gpu"});
     put_in_group(*cmd, group::kMeasurement, {"--shape", "--threads", "--measure-again", "--workers", "--workers-kind"});
@@ -554,6 +572,7 @@ void add_explore(CLI::App &app) {
                 "  halyard explore gemm --target cuda-sm_90a --export pack --candidates 20\n"
                 "  halyard explore gemm --workers auto --workers-kind \"AMD EPYC\" -o mine.lua\n"
                 "  halyard explore swiglu --compare swiglu --compare partly --compare unfused --html page.html\n"
+                "  halyard explore model.onnx --shape batch=1,tokens=128 --budget 5m -o out\n"
                 "  halyard explore softmax --target cuda-sm_90a --compare softmax --compare unfused --gpu H200");
     cmd->callback([o] { explore_op(*o); });
 }

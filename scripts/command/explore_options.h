@@ -10,8 +10,8 @@
 namespace halyard {
 
 struct ExploreOptions : CommonOptions {
-    std::string op, shape, schedule, output, html, report, translate, folder, machine, workers, workers_kind, budget = "10m";
-    std::vector<std::string> with, compare, beside;
+    std::string op, shape, schedule, output, html, report, translate, folder, machine, workers, workers_kind, budget = "10m", name, type;
+    std::vector<std::string> with, compare, beside, dims;
     double until = 0;
     uint64_t seed = 1;
     int threads = 0;

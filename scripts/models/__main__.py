@@ -1,9 +1,10 @@
 """Reads an ONNX model and writes what `halyard compile` builds: started by the command, with a request on standard input.
 
-{"model": path, "name": name, "dims": {name: [least, most]}, "schedule": path or "", "target": "cpu" or "cuda", "out": folder}
+{"model": path, "name": name, "dims": {name: [least, most]}, "schedule": path or "", "target": "cpu" or "cuda", "out": folder,
+ "type": "", "bfloat16" or "float16", "edits": moves of a search, "open": {op: {variant: {parameter: values}}}, "folder": where schedules of groups are}
 
 The folder gets NAME.h, NAME.c, NAME.lua, NAME.weights, report.json, and of each kernel a graph KEY.json and a schedule KEY.lua;
-plan.json names them.
+plan.json names them. Where `open` says what schedules of ops leave open, moves.json has what may be changed (moves.py).
 """
 
 import hashlib
@@ -26,8 +27,11 @@ import integers  # noqa: E402
 import kernels  # noqa: E402
 import match  # noqa: E402
 import memory  # noqa: E402
+import moves  # noqa: E402
 import read  # noqa: E402
 import runner  # noqa: E402
+import schedule  # noqa: E402
+import storage  # noqa: E402
 from graph import ModelError  # noqa: E402
 from sizes import Size  # noqa: E402
 
@@ -65,12 +69,14 @@ def compile_model(request):
         units = groups_lua.units_of(graph, first := grouping.of_origins(graph))
     if request["schedule"]:
         groups = groups_lua.read(request["schedule"], graph, units, digest)
+        if request.get("edits"):
+            groups = moves.apply(graph, units, groups, request["edits"])
     else:
         begun, failed = match.begin(graph, first, target)
         groups = grouping.fuse(graph, begun)
         for g in groups:
             g.why += "".join(f"; no attention: {why}" for n, why in failed.items() if n in g.nodes)
-    groups = match.match(graph, first, groups, target)
+    groups = match.match(graph, first, groups, target, request.get("type", ""))
     if not request["schedule"]:
         grouping.name(graph, groups)
     file = os.path.basename(request["model"])
@@ -94,10 +100,16 @@ def compile_model(request):
     read_by_steps = [v for g in steps for v in built[g].inputs]
     weights = list(dict.fromkeys(v for v in [*read_by_steps, *aliases.values()] if v.constant is not None))
 
-    base = os.path.dirname(os.path.abspath(request["schedule"])) if request["schedule"] else ""
+    base = request.get("folder") or (os.path.dirname(os.path.abspath(request["schedule"])) if request["schedule"] else "")
     unique = {}
     for k in built.values():
         k.function = f"{name}_{k.key}"
+        if k.group.variant and not k.group.call:
+            raise ModelError(f'{k.group.at}: variant "{k.group.variant}" is of an op of Halyard, and the general generator computes this group')
+        if not k.group.call and not k.group.schedule:
+            opened = schedule.opened_in(k.schedule)
+            for setting in (s for s in k.group.settings if s not in opened):
+                raise ModelError(f'{k.group.at}: set names {setting}; the schedule of this group leaves open {", ".join(opened) or "nothing"}')
         if k.group.schedule:
             if k.group.call:
                 raise ModelError(f'{k.group.at}: a schedule is for op = "graph"')
@@ -116,10 +128,12 @@ def compile_model(request):
     write(out, f"{name}.h", made.header())
     write(out, f"{name}.c", made.source())
     write(out, "report.json", json.dumps(report(graph, groups, steps, built, plan, length, digest, file, made), indent=1))
+    if request.get("open"):
+        write(out, "moves.json", json.dumps(moves.of_groups(graph, units, groups, built, request["open"])))
     write(out, "plan.json", json.dumps({
         "kernels": [{"function": k.function, "graph": f"{key}.json" if k.form else "", "group": k.group.name,
                      "op": k.group.call.op if k.group.call else "graph", "variant": k.group.call.variant if k.group.call else "", "params": k.group.call.params if k.group.call else {},
-                     "set": k.group.call.settings if k.group.call else {},
+                     "set": k.group.call.settings if k.group.call else k.group.settings,
                      "schedule": "" if k.group.call else os.path.join(base, k.group.schedule) if k.group.schedule else f"{key}.lua"}
                     for key, k in unique.items()]}))
 
@@ -143,7 +157,7 @@ def write_weights(path, weights, digest):
     """The constants one after the other, behind a head that says of which model they are."""
     contents = hashlib.sha256(digest.encode())
     offsets, at = [], ALIGNMENT
-    arrays = [numpy.ascontiguousarray(v.constant) for v in weights]
+    arrays = [numpy.ascontiguousarray(storage.array_of(v)) for v in weights]
     for a in arrays:
         offsets.append(at)
         contents.update(a.tobytes())
@@ -176,13 +190,13 @@ def report(graph, groups, steps, built, plan, length, digest, file, made):
     def array(value, name):
         return {"name": name, "type": value.type, "shape": [str(s) for s in value.shape]}
     return {
-        "model": graph.name, "file": file, "graph": digest,
+        "model": graph.name, "file": file, "graph": digest, "type": graph.half or "float32",
         "dimensions": [{"name": d, "least": r[0], "most": r[1]} for d, r in graph.dimensions.items()],  # in the order of NAME_sizes
         "inputs": [array(v, n) for v, n in inputs], "outputs": [array(v, n) for v, n in outputs],
         "conditions": [f"{a} == {b}" for a, b, _ in graph.conditions],
         "calls": len(steps), "kernels": len({k.key for k in built.values()}), "weights_bytes": length,
         "workspace": [[str(s) for s in slot] for slot in plan.slots],
-        "groups": [{"name": g.name, "nodes": [graph.places[o] for o in dict.fromkeys(n.origin for n in g.nodes)], "why": g.why,
+        "groups": [{"name": g.name, "nodes": [graph.places[o] for o in dict.fromkeys(n.origin for n in g.nodes) if o in graph.places], "why": g.why,
                     "kernel": built[g].function if g in built else "", "reads": [str(v.bytes) for v in g.inputs],
                     "after": [maker[v] for v in g.inputs if v in maker], "kind": g.call.op if g.call else grouping.kind_of(g),
                     "saved": str(saved(g)), "writes": str(g.output.bytes), "operations": str(grouping.flops(g)),

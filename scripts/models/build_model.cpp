@@ -48,7 +48,12 @@ bool build_kernel(KernelOfModel &k, const ModelRequest &request, const std::stri
     r.timeout = request.timeout;
     const fs::path cache = fs::path(paths().cache) / "models";
     fs::create_directories(cache);
-    Plan plan = make_plan(r);
+    Plan plan;
+    try {
+        plan = make_plan(r);
+    } catch (const std::runtime_error &e) {
+        throw Failure(fmt::format("group \"{}\": {}", k.group, e.what()));
+    }
     const std::string text = k.graph.empty() ? "" : read_file(k.graph);
     // The schedule of a group lies in a folder of a random name, too.
     Plan key = plan;
@@ -159,6 +164,9 @@ void make_shared(const ModelRequest &request, const std::string &work) {
 BuiltModel build_model(const ModelRequest &request, const std::string &work, const std::function<void(const std::string &)> &progress) {
     progress(fmt::format("reading {}", request.model));
     const json plan = read_model(request, work);
+    if (request.check) {
+        request.check(json::parse(read_file((fs::path(work) / "report.json").string())));
+    }
     std::vector<KernelOfModel> kernels;
     BuiltModel built;
     for (const auto &k : plan.at("kernels")) {
@@ -185,6 +193,9 @@ BuiltModel build_model(const ModelRequest &request, const std::string &work, con
         make_shared(request, work);
     }
     built.report = json::parse(read_file((fs::path(work) / "report.json").string()));
+    if (request.wants_moves) {
+        built.moves = json::parse(read_file((fs::path(work) / "moves.json").string()));
+    }
     built.report["target"] = request.target;
     built.report["devices"] = request.devices;
     write_file((fs::path(work) / (request.name + ".json")).string(), built.report.dump(1) + "\n");

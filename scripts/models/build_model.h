@@ -21,16 +21,24 @@ struct ModelRequest {
     std::map<std::string, std::pair<int64_t, int64_t>> dims;  // the least and the most
     std::string schedule;                                     // a NAME.lua, or ""
     std::string target;
+    std::string type;      // of weights and of arrays between groups: bfloat16 or float16, "" for that of the model
     std::string devices;   // of CUDA kernels, with commas; "" for all that are usual
     double timeout = 300;  // of the reader, and of each kernel
     int jobs = 0;          // 0: as many as there are processors
     bool shared = false;   // a shared object, too, over the shared runtime
+    // Of a search: what to change of `schedule`, and whether to say what may be changed (moves.py). `folder` is where schedules of groups
+    // are, "" for that of `schedule`.
+    nlohmann::json edits = nlohmann::json::array();
+    bool wants_moves = false;
+    std::string folder;
+    std::function<void(const nlohmann::json &report)> check = nullptr;  // of what was read, before anything is built
 };
 
 struct BuiltModel {
     nlohmann::json report;
     std::vector<std::string> inputs;  // what the outputs depend on
     int built = 0, cached = 0;        // kernels
+    nlohmann::json moves = nlohmann::json::array();
 };
 
 /** Leaves libNAME.a, NAME.h, NAME.weights, NAME.lua and NAME.json in `work`, and NAME.so where it is wanted. `progress` is told what is being done. Throws Failure,

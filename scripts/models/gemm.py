@@ -2,6 +2,7 @@
 
 import activations
 import numpy as np
+import storage
 from calls import Call, Scalar, number_of, other_of
 from graph import MOST, Value
 from groups import Group
@@ -102,32 +103,41 @@ class Product:
         self.a, self.weights, self.bias, self.activation, self.residual = a, weights, bias, activation, residual
         self.quantized = quantized
 
-    def epilogue(self, rows, columns):
-        """Parameters of the generator, and arguments."""
+    def epilogue(self, rows, columns, stored=lambda value: value):
+        """Parameters of the generator, and arguments. `stored`: operands as the op takes them."""
         params, arguments = {}, []
         if self.bias is not None:
             params["add_bias"] = "true"
-            arguments.append(View.of(self.bias, (columns,)))
+            arguments.append(View.of(stored(self.bias), (columns,)))
         if self.activation:
             params["activation"] = self.activation
         if self.residual is not None:
             params["add_residual"] = "true"
-            arguments.append(View.of(self.residual, (rows, columns)))
+            arguments.append(View.of(stored(self.residual), (rows, columns)))
         if self.quantized is not None:
             params["output"], scale, zero = self.quantized
             arguments += [Scalar(scale), Scalar(zero, "int32")]
         return params, arguments
 
-    def call(self, result, packed, target):
+    def call(self, result, packed, target, told, half):
+        """`told`: what the group says of its schedule; `half`: the type of 16 bits that is multiplied, or ""."""
         depth, columns = self.weights.constant.shape
         rows = product(self.a.shape[:-1])
         on_gpu = target == "cuda"
-        if self.weights not in packed:
-            packed[self.weights] = self.weights if on_gpu else pack(self.weights, panel_of(columns))
-        arguments = [View.of(self.a, (rows, depth)), View.of(packed[self.weights])]
-        params, rest = self.epilogue(rows, columns)
+        panel = panel_of(columns, told)
+        if (self.weights, panel) not in packed:
+            packed[self.weights, panel] = self.weights if on_gpu else pack(self.weights, panel, half)
+
+        def stored(value):
+            return storage.as_half(value, half, packed) if half else value
+        arguments = [View.of(stored(self.a), (rows, depth)), View.of(packed[self.weights, panel])]
+        params, rest = self.epilogue(rows, columns, stored)
+        if half:
+            params["type"] = half
+            if result.stored != half:
+                params["output"] = result.stored
         arguments += rest
-        settings, variant = ({}, "simt") if on_gpu else ({"panel": str(panel_of(columns))}, "")
+        settings, variant = ({}, "simt") if on_gpu else ({"panel": str(panel)}, "")
         return Call("gemm", params, settings, arguments, View.of(result, (rows, columns)), variant)
 
 
@@ -183,7 +193,7 @@ def together(parts):
     return Product(first.a, made, bias, first.activation, None)
 
 
-def join(parts, reader, packed, target, name=""):
+def join(parts, reader, packed, target, half, name="", told=None):
     """A group of the products of several groups, whose results lie beside each other in rows, and the call of the attention that reads them so;
     None where they do not go together. Raises attention's Mismatch."""
     whole = together(parts)
@@ -193,6 +203,7 @@ def join(parts, reader, packed, target, name=""):
     result = Value(f"{parts[0].output.name}_joined", "float32", (*parts[0].output.shape[:-1], columns))
     if result.elements.number is not None and result.elements.number > MOST:
         return None
+    result.stored = parts[0].output.stored
     starts, begin = {}, 0
     for p in parts:
         shape = p.output.shape
@@ -202,20 +213,28 @@ def join(parts, reader, packed, target, name=""):
     call = reader.match.build(starts)
     group = Group([n for p in parts for n in p.nodes], name)
     group.several, group.joined = [p.output for p in parts], result
-    group.call = whole.call(result, packed, target)
+    group.settings = dict(told or {})
+    group.call = whole.call(result, packed, target, group.settings, half)
     group.why = "attention reads its results as they lie, beside each other"
     return group, call
 
 
-def panel_of(columns):
-    return min(PANELS, key=lambda p: (columns + p - 1) // p * p)
+def panel_of(columns, told):
+    return told_panel(told) or min(PANELS, key=lambda p: (columns + p - 1) // p * p)
 
 
-def pack(b, panel):
+def told_panel(told):
+    """What a group says, where that is one."""
+    number = told.get("panel", "")
+    return int(number) if number in ("16", "32", "48", "64", "96", "128") else None
+
+
+def pack(b, panel, half=""):
     """Panels of columns, one after the other, each from front to back (generators/math/weights.h)."""
     depth, columns = b.constant.shape
-    panels = (columns + panel - 1) // panel
-    whole = np.zeros([depth, panels * panel], np.float32)
-    whole[:, :columns] = b.constant
-    made = np.ascontiguousarray(whole.reshape(depth, panels, panel).transpose(1, 0, 2)).reshape(panels, depth, panel, 1)
-    return Value(b.name + "_packed", "float32", made.shape, constant=made)
+    panels, member = (columns + panel - 1) // panel, 2 if half == "bfloat16" else 1  # rows of which an instruction multiplies so many
+    groups = (depth + member - 1) // member
+    whole = np.zeros([groups * member, panels * panel], np.float32)
+    whole[:depth, :columns] = b.constant
+    made = storage.rounded(np.ascontiguousarray(whole.reshape(groups, member, panels, panel).transpose(2, 0, 3, 1)), half)
+    return Value(b.name + "_packed", half or "float32", made.shape, constant=made)

@@ -38,12 +38,12 @@ class Product(gemm.Product):
             made.append(View.of(packed[value, rows].output))
         return made, has_zero
 
-    def call(self, result, packed, target):
+    def call(self, result, packed, target, told, _half):
         depth, columns = self.weights.constant.shape
         rows = product(self.a.shape[:-1])
-        panel = min(PANELS, key=lambda p: (columns + p - 1) // p * p)
-        if self.weights not in packed:
-            packed[self.weights] = pack(self.weights, panel)
+        panel = gemm.told_panel(told) or min(PANELS, key=lambda p: (columns + p - 1) // p * p)
+        if (self.weights, panel) not in packed:
+            packed[self.weights, panel] = pack(self.weights, panel)
         params = {"a_type": self.a.type}
         if self.row_scale is not None:
             params["scaling"] = "row"
@@ -55,7 +55,7 @@ class Product(gemm.Product):
             params["zero_point"] = "true"
         arguments = [View.of(self.a, (rows, depth)), *quantized]
         scales = np.broadcast_to(self.scales, columns).astype(np.float32)
-        arguments += [View.of(packed[self.weights]), View.of(constant(self.weights, "scale", scales))]
+        arguments += [View.of(packed[self.weights, panel]), View.of(constant(self.weights, "scale", scales))]
         if has_zero or self.a.type == "int8":
             arguments.append(View.of(constant(self.weights, "sum", self.weights.constant.sum(0, dtype=np.int32))))
         more, rest = self.epilogue(rows, columns)

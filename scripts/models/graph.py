@@ -43,6 +43,8 @@ class Value:
         self.name, self.type, self.shape = name, type_, tuple(Size.of(s) for s in shape)
         self.node, self.constant, self.content = node, constant, content
         self.levels = None
+        self.stored = type_  # of its elements in memory: of 16 bits where the model is compiled so (storage.py)
+        self.is_finite = False  # what is stored of it has no infinities
 
     @property
     def rank(self):
@@ -54,7 +56,7 @@ class Value:
 
     @property
     def bytes(self):
-        return self.elements * BYTES[self.type]
+        return self.elements * BYTES[self.stored]
 
     def __repr__(self):
         return f"{self.name}: {self.type}[{','.join(map(str, self.shape))}]"
@@ -91,6 +93,7 @@ class Graph:
         self.conditions = []   # (Size, Size, why): what has to be equal in a call
         self.bounded = {}      # Size: where; elements of what kernels store for themselves, to be checked in a call
         self.places = {}       # origin: how a person finds it in the model
+        self.half = ""         # bfloat16 or float16: what arrays between groups and weights are stored as (storage.py)
         self.has_integers = False  # products of whole numbers of 8 bits (integers.py)
 
     def consumers(self):

@@ -27,6 +27,8 @@ class Group:
         self.call = None    # a matched op of ours, else the graph generator
         self.schedule = ""  # a Lua file of the user's
         self.wanted = ""    # the op that the user says, or "graph": no op of ours
+        self.variant = ""   # of the schedule of an op of ours
+        self.settings = {}  # what its schedule is told: parameters that it leaves open
         self.match = None   # of attention, by which its call is made anew
         self.several = []   # results, where there is more than one: of products beside each other
         self.joined = None  # the array of these

@@ -14,7 +14,8 @@ from groups import Fusing, Group, ordered
 HEAD = '''-- The groups of {name}: each is one kernel. Nodes are those of the model; what a group computes goes to memory once, where it ends.
 -- Move a node to another group, split one or join two, and give the file back: halyard compile {file} --schedule {name}.lua
 -- A group has one result, but for products that attention reads beside each other. `op` is the op of Halyard that computes it;
--- "graph" takes the general generator, of which `schedule` may name a Lua schedule of yours. `why` says why the group ends where it ends.
+-- "graph" takes the general generator, of which `schedule` may name a Lua schedule of yours. `variant` is another schedule of the op, and
+-- `set` has numbers for what its schedule leaves open, as set = {{ task = 1024 }}. `why` says why the group ends where it ends.
 return model "{name}" {{
   graph = "{graph}", -- of the nodes that this file is about
   groups = {{
@@ -22,6 +23,7 @@ return model "{name}" {{
 
 
 NAME = re.compile(r"\w{1,100}", re.A)  # of a group; it stands in comments of the C that is written
+WORD = re.compile(r"-?\w{1,60}", re.A)  # of a variant, and a value in `set`
 
 
 def write(graph, groups, units, digest, file):
@@ -33,10 +35,18 @@ def write(graph, groups, units, digest, file):
         text += "      nodes = { " + ",\n                ".join(quoted(m) for m in members) + " },\n"
         if g.call or g.wanted:
             text += f"      op = {quoted(g.call.op if g.call else g.wanted)},\n"
+        if g.variant:
+            text += f"      variant = {quoted(g.variant)},\n"
+        if g.settings:
+            text += "      set = { " + ", ".join(f"{k} = {setting(v)}" for k, v in sorted(g.settings.items())) + " },\n"
         if g.schedule:
             text += f"      schedule = {quoted(g.schedule)},\n"
         text += f"      why = {quoted(g.why)} }},\n"
     return text + "  },\n}\n"
+
+
+def setting(text):
+    return text if re.fullmatch(r"\d{1,9}", text) else quoted(text)
 
 
 def in_comment(text):
@@ -79,15 +89,17 @@ def read(path, graph, units, digest):
     groups, taken = [], {}
     for entry in listed:
         at = f"{path}:{entry['line']}: error: a group"
-        texts = {f: entry.get(f, "") for f in ("name", "op", "schedule", "why")}
+        texts = {f: entry.get(f, "") for f in ("name", "op", "variant", "schedule", "why")}
         if not all(isinstance(t, str) for t in texts.values()) or not isinstance(entry.get("nodes", []), list):
             raise ModelError(f"{at} has a field that is no text, or nodes that are no list of texts")
         if not NAME.fullmatch(texts["name"]):
             raise ModelError(f"{at} has the name {quoted(texts['name'][:60])}; a name is letters, digits and _")
         at = f'{path}:{entry["line"]}: error: group "{texts["name"]}"'
-        unknown = set(entry) - {"name", "nodes", "why", "schedule", "op", "line"}
+        unknown = set(entry) - {"name", "nodes", "why", "schedule", "op", "variant", "set", "line"}
         if unknown:
-            raise ModelError(f"{at} has no field {sorted(unknown)[0]}; there are name, nodes, op, schedule and why")
+            raise ModelError(f"{at} has no field {sorted(unknown)[0]}; there are name, nodes, op, variant, set, schedule and why")
+        if texts["variant"] and not WORD.fullmatch(texts["variant"]):
+            raise ModelError(f"{at} has the variant {quoted(texts['variant'][:60])}, which is the name of no schedule")
         nodes = []
         for unit in entry.get("nodes", []):
             if not isinstance(unit, str) or unit not in units:
@@ -100,12 +112,30 @@ def read(path, graph, units, digest):
         if not nodes:
             raise ModelError(f"{at} has no nodes")
         group = Group(nodes, texts["name"])
+        group.variant, group.settings = texts["variant"], settings_of(entry.get("set", {}), at)
         group.wanted, group.schedule, group.why, group.at = texts["op"], texts["schedule"], texts["why"], at
         groups.append(group)
     missing = [u for u in units if u not in taken]
     if missing:
         raise ModelError(f'{path}: error: {len(missing)} nodes are in no group, the first is "{missing[0]}"')
     return arranged(graph, groups)
+
+
+def settings_of(table, at):
+    """{parameter: value as text}. Raises ModelError."""
+    if not isinstance(table, dict):
+        if table:
+            raise ModelError(f"{at}: set is a table of names with numbers, as {{ task = 1024 }}")
+        return {}
+    made = {}
+    for name, value in table.items():
+        if name == "line":
+            continue
+        text = str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 30 else value
+        if not isinstance(text, str) or not WORD.fullmatch(text):
+            raise ModelError(f"{at}: {name} in set is neither a whole number nor a word")
+        made[name] = text
+    return made
 
 
 def schedule_of(group, folder):

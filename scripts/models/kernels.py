@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import schedule
 import schedule_cuda
+import storage
 import windows
 from sizes import Size
 from views import View
@@ -26,7 +27,7 @@ class Kernel:
         if target == "cuda" and not group.schedule:
             values = {f"node{i}": n.output for i, n in enumerate(group.nodes)}
             self.scratch = scratch_of([values[name].elements * bytes for name, bytes in schedule_cuda.stored(form)])
-        self.key = hashlib.sha256((json.dumps(form, sort_keys=True) + self.schedule + group.schedule).encode()).hexdigest()[:16]
+        self.key = hashlib.sha256((json.dumps(form, sort_keys=True) + self.schedule + group.schedule + told(group.settings)).encode()).hexdigest()[:16]
 
 
 class CalledKernel:
@@ -34,10 +35,18 @@ class CalledKernel:
 
     def __init__(self, group):
         self.group, self.form, self.schedule, self.sizes = group, None, "", []
+        call = group.call
+        call.variant = group.variant or call.variant
+        call.settings = {**call.settings, **group.settings}
+        call.params = {k: v for k, v in call.params.items() if k not in group.settings}
         self.arguments = [*group.call.arguments, group.call.result]
         self.inputs = [a.base for a in group.call.arguments if isinstance(a, View)]
         self.scratch = scratch_of(group.call.scratch)
         self.key = hashlib.sha256(f"{group.call.op} {group.call.variant} {sorted(group.call.params.items())} {sorted(group.call.settings.items())}".encode()).hexdigest()[:16]
+
+
+def told(settings):
+    return " ".join(f"{k}={v}" for k, v in sorted(settings.items()))
 
 
 def scratch_of(arrays):
@@ -105,18 +114,35 @@ def of_group(group, target, shared=False):
             nodes.append({"name": names[value], "op": "constant", "in": [], "type": value.type, "shape": shape_of(value),
                           "values": [number_json(v, compared(value)) for v in value.constant.flatten()]})
     stored, free = [], {}
+    types = storage.Types(group)
     for value in group.inputs:
         if not literal(value):
-            names[value] = f"in{len(inputs)}"
-            inputs.append({"name": names[value], "type": value.type, "shape": shape_of(value)})
+            name = names[value] = f"in{len(inputs)}"
+            inputs.append({"name": name, "type": value.stored, "shape": shape_of(value)})
             stored.append(value)
+            if types.of(value) != value.stored:
+                names[value] = f"wide{len(inputs) - 1}"
+                nodes.append({"name": names[value], "op": "map", "fn": "cast", "in": [name], "type": types.of(value), "shape": shape_of(value)})
     for i, node in enumerate(group.nodes):
         names[node.output] = f"node{i}"
         attributes = {**node.attributes, **starts_of(node, i, free), **(own.attributes if own is not None and node is own.conv else {})}
         for text in strings(attributes):
             dimensions.update(d for d in dimensions_in(text) if d not in free)
-        nodes.append({"name": f"node{i}", "op": node.op, "in": [names[v] for v in node.inputs], "type": node.output.type,
-                      "shape": shape_of(node.output), **attributes})
+        given = [names[v] for v in node.inputs]
+        if types.joins_stored and node is group.nodes[-1]:
+            for v, name in enumerate(given):
+                if types.of(node.inputs[v]) != types.of(node.output):
+                    given[v] = f"part{v}_{i}"
+                    nodes.append({"name": given[v], "op": "map", "fn": "cast", "in": [name], "type": types.of(node.output), "shape": shape_of(node.inputs[v])})
+        nodes.append({"name": f"node{i}", "op": node.op, "in": given, "type": types.of(node.output), "shape": shape_of(node.output), **attributes})
+    result = group.output
+    if types.of(result) != result.stored:
+        if result.is_finite:
+            nodes.append({"name": "least", "op": "constant", "in": [], "type": "float32", "shape": [], "values": [storage.least(result.stored)]})
+            nodes.append({"name": "bounded", "op": "map", "fn": "max", "in": [names[result], "least"], "type": "float32", "shape": shape_of(result)})
+            names[result] = "bounded"
+        nodes.append({"name": "stored", "op": "map", "fn": "cast", "in": [names[result]], "type": result.stored, "shape": shape_of(result)})
+        names[result] = "stored"
     free = {**free, **{d: Size.dimension(d) for d in dimensions}, **{f"_{k}": s for k, s in (own.sizes if own else {}).items()}}
     sizes = sorted(free)
     form = {"sizes": sizes, "inputs": inputs, "nodes": nodes, "outputs": [names[group.output]]}

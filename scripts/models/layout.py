@@ -5,9 +5,12 @@ take over the layout of what they read; transposes and reshapes that agree with 
 changes: before the first convolution, and behind the last one.
 """
 
+import math
+
 import numpy as np
 from graph import Value
 
+MOST_ZEROS = 16  # of weights of a ConvTranspose by its places, beside each weight
 PANELS = (32, 48, 16)  # output channels that lie together in packed weights; the first that pads least
 
 
@@ -114,31 +117,57 @@ class Layouts:
                          last=True, panel=-1)
 
     def conv_transpose(self, node):
-        """Windows that do not overlap are a product, whose results are then put in their places."""
+        """A convolution of the image makes the elements of all places beside each other, as channels; then they are put in their places. A place
+        is where an element lies among as many as a stride; each has its own taps of the window, and zeros for the others."""
         a, (x, w) = node.attributes, node.inputs[:2]
         spatial = len(a["kernel"])
-        if node.output.type != "float32" or any(v.constant is None for v in node.inputs[1:]) or a["groups"] != 1 or a["kernel"] != a["strides"] or \
-                a["dilations"] != [1] * spatial or any(p != "0" for p in a["before"]) or \
-                tuple(node.output.shape[2:]) != tuple(s * k for s, k in zip(self.shape(x)[2:], a["kernel"])):
+        if node.output.type != "float32" or any(v.constant is None for v in node.inputs[1:]) or a["groups"] != 1 or \
+                not all(p.isdigit() for p in a["before"]):
+            return False
+        strides, before = a["strides"], [int(p) for p in a["before"]]
+        reach = [[(s - 1 + p) // s, -((d * (k - 1) - p) // s)] for s, p, d, k in zip(strides, before, a["dilations"], a["kernel"])]
+        if any(last < 0 or first > 0 for last, first in reach):
+            return False
+        places = math.prod(strides)
+        window = [last - first + 1 for last, first in reach]
+        if places * math.prod(window) > MOST_ZEROS * math.prod(a["kernel"]):
             return False
         b, order = self.builder, channels_last(2 + spatial)
         image, channels = self.stored(x, order), w.constant.shape[1]
-        taps = int(np.prod(a["kernel"]))
-        weights = np.ascontiguousarray(np.moveaxis(w.constant, 1, -1)).reshape(w.constant.shape[0], taps * channels).T
-        packed = panels(Value(w.name + "_taps", w.type, [], constant=weights.reshape(*weights.shape, *[1] * spatial)))
-        bias = [b.constant(np.tile(v.constant, taps)) for v in node.inputs[2:]]
+        weights = self.of_places(w.constant, strides, before, a["dilations"], [first for _, first in reach], window)
+        packed = panels(Value(w.name + "_places", w.type, [], constant=weights))
+        bias = [b.constant(np.tile(v.constant, places)) for v in node.inputs[2:]]
+        extent, result = self.shape(x)[2:], node.output.shape[2:]
+        count = [e if size == e * s else (size + s - 1) // s for size, e, s in zip(result, extent, strides)]
+        after = [n - e + last for n, e, (last, _) in zip(count, extent, reach)]
         none = [1] * spatial
         self.own_origin(f'ConvTranspose "{named(self.graph.places[node.origin])} before its places"')
-        y = b.add("conv", [image, packed, *bias], [*image.shape[:-1], taps * channels], "float32", groups=1, kernel=none, strides=none, dilations=none,
-                  before=["0"] * spatial, after=["0"] * spatial, inside=[True] * spatial, last=True, panel=packed.constant.shape[-1])
+        inside = [first == 0 and rest == 0 for (_, first), rest in zip(reach, after)]
+        y = b.add("conv", [image, packed, *bias], [image.shape[0], *count, places * channels], "float32", groups=1, kernel=window, strides=none,
+                  dilations=none, before=[str(-first) for _, first in reach], after=[str(n) for n in after], inside=inside, last=True,
+                  panel=packed.constant.shape[-1])
         b.origin = node.origin
-        y = b.reshape(y, [*image.shape[:-1], *a["kernel"], channels])
+        y = b.reshape(y, [image.shape[0], *count, *strides, channels])
         y = b.transpose(y, [0, *[d for s in range(spatial) for d in (1 + s, 1 + spatial + s)], 1 + 2 * spatial])
-        y = b.reshape(y, [node.output.shape[d] for d in order])
+        y = b.reshape(y, [image.shape[0], *[n * s for n, s in zip(count, strides)], channels])
+        wanted = [node.output.shape[d] for d in order]
+        if list(y.shape) != wanted:
+            y = b.add("slice", [y], wanted, "float32", starts=["0"] * len(order), steps=[1] * len(order))
         self.shapes[node.output], self.orders[node.output] = node.output.shape, order
         node.output.shape = y.shape
         self.made[node.output, tuple(order)] = y
         return True
+
+    @staticmethod
+    def of_places(w, strides, before, dilations, first, window):
+        """[places * out, in, window...] of [in, out, kernel...]: what tap t of place p is multiplied with lies (p + before - t) / stride further."""
+        made = np.zeros([math.prod(strides), w.shape[1], w.shape[0], *window], w.dtype)
+        for number, place in enumerate(np.ndindex(*strides)):
+            for tap in np.ndindex(*w.shape[2:]):
+                far = [p + b - d * t for p, b, d, t in zip(place, before, dilations, tap)]
+                if all(f % s == 0 for f, s in zip(far, strides)):
+                    made[(number, slice(None), slice(None), *[f // s - g for f, s, g in zip(far, strides, first)])] = w[(slice(None), slice(None), *tap)].T
+        return made.reshape(-1, *made.shape[2:])
 
     # What goes along.
 

@@ -6,6 +6,7 @@ What does not match stays with the graph generator, and computes the same.
 import attention
 import gemm
 import gemm_int8
+import storage
 from graph import ModelError
 from groups import Group
 
@@ -25,17 +26,26 @@ def of_match(match, group):
     return group
 
 
-def match(graph, units, groups, target):
-    """Gives calls to groups, and returns the groups. `units`: groups of what cannot be parted. Raises ModelError where a file wants what is not."""
+def attend_all(graph, units, groups, target):
+    """Groups of a file with several products are attention."""
+    for group in groups:
+        products = [n for n in group.nodes if n.reduces and n.op != "reduce"]
+        if group.call is None and len(products) > 1 and len(group.results) == 1:
+            attend(graph, units, group, target)
+
+
+def match(graph, units, groups, target, half=""):
+    """Gives calls to groups, and returns the groups. `units`: groups of what cannot be parted; `half`: --type. Raises ModelError where a file
+    wants what is not."""
     packed = {}
+    attend_all(graph, units, groups, target)
+    storage.choose(graph, groups, half, target)
     for group in list(groups):
         products = [n for n in group.nodes if n.reduces and n.op != "reduce"]
         if group.call is None and not group.schedule and group.wanted != "graph" and len(products) == 1:
             found = gemm.of_group(group) or (gemm_int8.of_group(group) if target != "cuda" else None)
-            group.call = found.call(group.output, packed, target) if found is not None else None
+            group.call = found.call(group.output, packed, target, group.settings, graph.half) if found is not None else None
             groups[groups.index(group):groups.index(group)] = packed.pop("groups", [])
-        elif group.call is None and len(products) > 1 and len(group.results) == 1:
-            attend(graph, units, group, target)
     by_node = {n: g for g in groups for n in g.nodes}
     asked = [g for g in groups if len(g.results) > 1]
     for group in asked:
@@ -43,6 +53,8 @@ def match(graph, units, groups, target):
     if all(not g.at for g in groups):
         groups = join(graph, groups, by_node, packed, target)
     for group in groups:
+        if group.match is not None and group.output.stored != "float32":
+            group.call.params["type"] = group.output.stored
         if group.wanted not in ("", "graph", group.call.op if group.call else ""):
             raise ModelError(f'{group.at}: op "{group.wanted}" is not what computes these nodes; '
                              f'{group.call.op if group.call else "graph"} does')
@@ -78,7 +90,7 @@ def joined(graph, group, by_node, packed, target):
     if len(parts) > 1 and len(readers) == 1 and None not in readers and group.wanted in ("", "gemm") and not group.schedule:
         reader = readers.pop()
         try:
-            made = gemm.join(parts, reader, packed, target, group.name)
+            made = gemm.join(parts, reader, packed, target, graph.half, group.name, group.settings)
         except attention.Mismatch:
             made = None
     if made is None:
@@ -86,7 +98,7 @@ def joined(graph, group, by_node, packed, target):
         raise ModelError(f"{group.at} has {len(group.results)} results; a group has one. They are of {names}")
     result, reader.call = made
     count(graph, result)
-    result.at, result.wanted, result.why = group.at, group.wanted, group.why
+    result.at, result.wanted, result.why, result.variant = group.at, group.wanted, group.why, group.variant
     return result
 
 
@@ -105,7 +117,7 @@ def join(graph, groups, by_node, packed, target):
     gone, first = set(), {}
     for (_, reader), parts in candidates.items():
         try:
-            made = gemm.join(parts, reader, packed, target)
+            made = gemm.join(parts, reader, packed, target, graph.half)
         except attention.Mismatch:
             continue
         if made is not None:

@@ -8,9 +8,11 @@
 
 #include "kernel/confine.h"
 #include "kernel/failure.h"
+#include "kernel/heads.h"
 #include "kernel/paths.h"
 #include "kernel/process.h"
 #include "kernel/process_limits.h"
+#include "kernel/schedules.h"
 #include "kernel/targets.h"
 #include "kernel/text.h"
 
@@ -60,6 +62,43 @@ std::set<std::string> folders_of(const std::string &program) {
     return folders;
 }
 
+// What schedules of the ops that models call leave open: {op: {variant: {parameter: [default, values...]}}}.
+nlohmann::json opened() {
+    nlohmann::json all = nlohmann::json::object();
+    for (const char *op : {"gemm", "gemm_int8", "attention"}) {
+        std::vector<std::string> scripts, variants;
+        for (const auto &s : schedules_of(op)) {
+            const std::string variant = s.name == op ? "" : s.name.substr(std::string(op).size() + 1);
+            if (s.place == "cpu" && variant != "unfused") {
+                scripts.push_back(s.path);
+                variants.push_back(variant);
+            }
+        }
+        const auto heads = read_heads(scripts);
+        for (size_t i = 0; i < heads.size(); i++) {
+            nlohmann::json open = nlohmann::json::object();
+            for (const auto &t : heads[i].header.params) {
+                if (t.searched && !t.choices.empty()) {
+                    nlohmann::json values = nlohmann::json::array({t.value});
+                    for (const auto &c : t.choices) {
+                        values.push_back(c);
+                    }
+                    open[t.name] = values;
+                }
+            }
+            // Weights lie as the shipped one, which is the first, wants them.
+            const auto weights = [](const Head &h) {
+                const auto found = h.header.generator.find("weights");
+                return found == h.header.generator.end() ? "" : found->second;
+            };
+            if (heads[i].ok && weights(heads[i]) == weights(heads[0])) {
+                all[op][variants[i]] = open;
+            }
+        }
+    }
+    return all;
+}
+
 }  // namespace
 
 nlohmann::json read_model(const ModelRequest &request, const std::string &work) {
@@ -79,6 +118,10 @@ nlohmann::json read_model(const ModelRequest &request, const std::string &work) 
                                      {"dims", dims},
                                      {"schedule", request.schedule.empty() ? "" : fs::absolute(request.schedule).string()},
                                      {"target", is_cuda(request.target) ? "cuda" : "cpu"},
+                                     {"type", request.type},
+                                     {"edits", request.edits},
+                                     {"open", request.wants_moves ? opened() : nlohmann::json(nullptr)},
+                                     {"folder", request.folder},
                                      {"out", fs::absolute(work).string()}};
     const std::string program = in_path(python());
     Confinement c = confinement_of(program, {});
@@ -88,6 +131,9 @@ nlohmann::json read_model(const ModelRequest &request, const std::string &work) 
     c.reads.push_back(fs::absolute(request.model).parent_path().string());  // its weights may lie beside it
     if (!request.schedule.empty()) {
         c.reads.push_back(fs::absolute(request.schedule).parent_path().string());
+    }
+    if (!request.folder.empty()) {
+        c.reads.push_back(request.folder);
     }
     c.writes = {fs::absolute(work).string()};
     ProcessOptions options = compiler_options(request.timeout);

@@ -475,10 +475,10 @@ class Runner:
         """The statement that says where an argument lies."""
         value, shape = view.base, view.shape
         self.most_dimensions = max(self.most_dimensions, len(shape))
-        kind = "uint8" if value.type == "bool" else value.type
+        kind = "uint8" if value.stored == "bool" else value.stored
         extents = ", ".join(self.extent(s) for s in reversed(shape)) or "0"
-        place = self.pointer(value) + (f" + {self.c(view.offset * BYTES[value.type])}" if view.offset != 0 else "")
-        made = (f"put(&a[{i}], {place}, {KINDS[kind.rstrip('0123456789')]}, {8 * BYTES[value.type]}, {len(shape)}, "
+        place = self.pointer(value) + (f" + {self.c(view.offset * BYTES[value.stored])}" if view.offset != 0 else "")
+        made = (f"put(&a[{i}], {place}, {KINDS[kind.rstrip('0123456789')]}, {8 * BYTES[value.stored]}, {len(shape)}, "
                 f"(const int64_t[]){{{extents}}});")
         if view.is_dense:
             return made

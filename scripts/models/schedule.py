@@ -9,7 +9,7 @@ import re
 HEAD = '''-- {summary}
 return schedule "graph" {{
   target = "cpu",
-  apply = function(k, p, target)
+{params}  apply = function(k, p, target)
     local lanes = target:lanes "{lanes}"
 {body}
   end,
@@ -17,6 +17,7 @@ return schedule "graph" {{
 '''
 
 TASK = 4096  # elements that a task computes
+TASKS = (512, 1024, 2048, 4096, 8192, 16384, 65536)
 NARROW = {"float64": "f64", "int64": "f64", "uint64": "f64"}
 
 
@@ -29,7 +30,16 @@ def of_graph(form):
     if writer.is_turned_row():  # Halide 21 fails on a vector with a guard that is read backwards where no loop is around it
         body = [re.sub(r"(:atomic\(\))?:vectorize\([^()]*\)", "", line) for line in body]
         body = [line for line in body if not re.fullmatch(r"k\.\w+(:update\(0\))?", line)]
-    return HEAD.format(summary=writer.summary, lanes=NARROW.get(out["type"], "f32"), body="\n".join("    " + line for line in body))
+    return HEAD.format(summary=writer.summary, lanes=NARROW.get(out["type"], "f32"), params=writer.parameters(body),
+                       body="\n".join("    " + line for line in body))
+
+
+def opened_in(text):
+    """{parameter: its values} of what such a schedule leaves open; the default first."""
+    found = {}
+    for name, values, default in re.findall(r"^    (\w+) = tune \{ ([\d, ]+), default = (\d+) \}", text, re.M):
+        found[name] = [default, *values.split(", ")]
+    return found
 
 
 def is_one(size):
@@ -42,6 +52,18 @@ class Writer:
         self.rank = len(out["shape"])
         self.reductions = [n for n in nodes.values() if n["op"] in ("reduce", "matmul", "conv", "conv_transpose", "pool", "arg", "cumsum")]
         self.summary = "One pass: all steps in registers."
+        self.opened = {}  # parameter: (values, default, what it is)
+
+    def open(self, name, values, default, what):
+        """A number that a group may set, and a search tries."""
+        self.opened[name] = (values, default, what)
+        return f"p.{name}"
+
+    def parameters(self, body):
+        text = "\n".join(body)
+        lines = [f"    {name} = tune {{ {', '.join(map(str, values))}, default = {default} }}, -- {what}\n"
+                 for name, (values, default, what) in self.opened.items() if f"p.{name}" in text]
+        return "  params = {\n" + "".join(lines) + "  },\n" if lines else ""
 
     def lines(self):
         if self.rank == 0:
@@ -76,9 +98,10 @@ class Writer:
         if not loops:
             return []
         lines = []
-        chunk = max(TASK // shape[-1], 1) if isinstance(shape[-1], int) and shape[-1] > 0 else 8
-        if chunk > 1 and not first:
-            lines.append(f'{func}:split("x1", {chunk}, "guard", "task", "step")')
+        row = shape[-1] if isinstance(shape[-1], int) and shape[-1] > 0 else TASK // 8
+        if row < TASKS[-1] and not first:
+            task = self.open("task", TASKS, TASK, "elements of a task")
+            lines.append(f'{func}:split("x1", math.max({task} // {row}, 1), "guard", "task", "step")')
             loops[0] = "task"
         loop = loops[0]
         for other in loops[1:]:
@@ -124,7 +147,9 @@ class Writer:
                 loop = f"task_{following}"
             made.append(f'{stage}:parallel("{loop}")')
             return made
-        lines = [*self.frame(node), *(["local rows = lanes >= 16 and 8 or 4 -- of a tile, with 32 registers or with 16"] if shared == "rows" else [])]
+        lines = [*self.frame(node), *(["local rows = p.rows > 0 and p.rows or lanes >= 16 and 8 or 4 -- of a tile, with 32 registers or with 16"] if shared == "rows" else [])]
+        if shared == "rows":
+            self.open("rows", (0, 2, 4, 6, 8, 12), 0, "of a register tile; 0: what suits the registers")
         if wide:  # where all tiles are whole, or moved inwards, their sums are in registers
             is_whole = f"{y}:dim(0):extent():at_least(2 * lanes)" + (f":and_({y}:dim({other[1:]}):extent():at_least({shared}))" if other else "")
             lines += ["local function tiles(y, tail)", *(f"  {line}" for line in tiles("y", "tail")), "end",
@@ -149,7 +174,12 @@ class Writer:
     def windows(self, node):
         """A convolution with channels innermost: lib/windows.lua has its tiles."""
         self.summary = "Tiles of pixels and channels stay in registers while the window goes by."
-        options = [f"rank = {self.rank}", "band = 8", "task = 16"]
+        options = [f"rank = {self.rank}"]
+        if self.rank > 2:
+            options.append("band = " + self.open("band", (2, 4, 8, 16, 32), 8, "rows of the image in a task"))
+        else:
+            options.append("task = " + self.open("task", (4, 8, 16, 32, 64), 16, "tiles in a task"))
+        options.append("pixels = " + self.open("pixels", (0, 2, 4, 6, 7, 8, 9, 10, 12, 14), 0, "of a register tile; 0: what suits the registers"))
         width = node["shape"][-2] if self.rank > 2 else None
         options.append(f"width = {width}" if isinstance(width, int) else "width = nil")
         if not all(node["inside"]):
@@ -238,7 +268,8 @@ class Writer:
             lines.append(f'k.out0:fuse("{loop}", "{other}", "task{other}")')
             loop = f"task{other}"
         length = self.out["shape"][-1]
-        rows = min(max(TASK // length, 1), 8) if isinstance(length, int) else 8
+        most = min(max(TASK // length, 1), 8) if isinstance(length, int) else 8
+        rows = self.open("rows", (1, 2, 4, 8, 16, 32), 1 << most.bit_length() - 1, "of a task")
         lines.append(f'k.out0:split("{loop}", {rows}, "guard", "task", "row")')
         lines.append('k.out0:parallel("task")')
         for n in self.reductions:

@@ -31,7 +31,8 @@ def options():
                "  scripts/bench --from FILE --record\n"
                "  scripts/bench --sweep 300 --seed 1 --threads 1 --against scripts/peers/sweeps/MACHINE.json\n"
                "  scripts/gpu --sweep 300 FOLDER, there python3 -m peers.gpu.sweep --json FILE, and here\n"
-               "  scripts/bench --sweep --from FILE")
+               "  scripts/bench --sweep --from FILE\n"
+               "  scripts/bench --models FOLDER --keep \"Zen 5\"")
     lists = lambda text: [t for t in text.split(",") if t]
     p.add_argument("ops", nargs="*", help="ops of the registry [all]")
     p.add_argument("--family", action="append", default=[], choices=FAMILIES, help="only these; may be repeated")
@@ -64,6 +65,7 @@ def options():
                                                                              "(scripts/peers/population), instead of the table; with --from, a report")
     p.add_argument("--seed", type=int, default=1, help="of --sweep: which cases [1]")
     p.add_argument("--first", type=int, default=0, help="of --sweep: the number of the first case [0]")
+    p.add_argument("--models", metavar="FOLDER", help="whole models, by `halyard compile`, instead of ops: FOLDER has the files of peers/models/cases.json")
     p.add_argument("--against", metavar="FILE", help="of --sweep: a recorded run; fails where the geometric mean or the 10th percentile fell")
     p.add_argument("--verbose", action="store_true", help="also what the peers print")
     return p.parse_args()
@@ -214,7 +216,7 @@ def main():
         os.environ["HALYARD_NO_PEERS"] = "1"
     os.environ["HALYARD_NO_PEERS"] = os.environ.get("HALYARD_NO_PEERS", "")
     names = {op["op"] for op in library.registry()} | {application.OP}
-    unknown = [n for n in o.ops if n not in names]
+    unknown = [n for n in o.ops if n not in names and not o.models]
     if unknown:
         sys.exit(f"error: no such op: {', '.join(unknown)}; the registry has {', '.join(sorted(names))}")
     if o.list:
@@ -226,6 +228,10 @@ def main():
         from .sweep import command
         return command.main(o, Run)
     run = Run(o)
+    if o.models:
+        from .models import command
+        command.main(o, run)
+        return finish(o, run)
     if o.given:
         rows = {}
         for path in o.given:
@@ -321,7 +327,7 @@ def draw(folder, records, ends=("svg", "png"), asked=True):
 def versions():
     from importlib import metadata
     found = []
-    for package in ("torch", "onnxruntime", "onednn-cpu-gomp", "numpy"):
+    for package in ("torch", "onnxruntime", "openvino", "onednn-cpu-gomp", "numpy"):
         try:
             found.append(f"{package} {metadata.version(package)}" + (" (OpenBLAS)" if package == "numpy" else ""))
         except metadata.PackageNotFoundError:

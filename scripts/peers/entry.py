@@ -12,7 +12,7 @@ import dataclasses
 import inspect
 import typing
 
-FAMILIES = ("norms", "softmax and losses", "GEMM", "attention", "convolution", "elementwise", "blocks", "application")
+FAMILIES = ("norms", "softmax and losses", "GEMM", "attention", "convolution", "elementwise", "blocks", "application", "whole models")
 TYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16"}
 
 

@@ -154,7 +154,8 @@ def page(runs, recorded, pictures=None, sweeps=None):
     lines += [f"- [{f}](#{f.lower().replace(' ', '-')})" for f in (population.TITLE, *families, *([PIPELINES] if others else []))] + [""]
     lines += ["## Summary\n", *lines_of(SUMMARY, summary(rows)), "", "## The runs\n"]
     for run in runs:
-        what = ", ".join(sorted({r["op"] for r in run["rows"]})) if len({r["op"] for r in run["rows"]}) == 1 else "all ops"
+        of_run, kinds = ({r[of] for r in run["rows"]} for of in ("op", "family"))
+        what = of_run.pop() if len(of_run) == 1 else kinds.pop() if len(kinds) == 1 else "all ops"
         peaks = ", ".join(f"{'a copy' if k == 'copy' else k} {v}" for k, v in run.get("peaks", {}).items())
         lines.append(f"- **{run['label']}**, {what}: {run['machine']}, {run['date']}, by `{run['made_by']}`; {run['versions']}."
                      + (f" Peaks: {peaks}." if peaks else "") + (f" {run['note']}" if run["note"] else ""))

@@ -40,6 +40,14 @@ class Table(unittest.TestCase):
         self.assertEqual(r.returncode, 1)
         self.assertIn("no row of the table fits", r.stderr)
 
+    def test_models_that_are_not_there_are_errors(self):
+        r = bench("--models", ".", "Detektion", "--no-peers")
+        self.assertEqual(r.returncode, 1)
+        self.assertIn("no such model: Detektion; there are MiniLM, OCR detection", r.stderr)
+        r = bench("--models", "/nowhere", "detection", "--no-peers")
+        self.assertEqual(r.returncode, 1)
+        self.assertIn("det_infer.onnx is missing: pip download --no-deps rapidocr-onnxruntime==", r.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -3,7 +3,11 @@
 import os
 import pathlib
 import re
+import shutil
+import signal
+import subprocess
 import sys
+import time
 import unittest
 
 import numpy as np
@@ -88,6 +92,108 @@ class Compile(unittest.TestCase):
         self.assertIn(f"edited.lua:{line}: error:", with_text(text.replace("  groups = {", "  groups = os.exit() {")))
         one = re.sub(r'    \{ name = "reduce_1".*?\},\n(?=  \},)', "", text, flags=re.S).replace('"triple" },', '"triple", "mean" },')
         self.assertIn("has 2 results", with_text(one))
+
+    def explore(self, *arguments, start=subprocess.run):
+        return start([str(support.COMMAND), "explore", self.model, "-o", self.folder / "found", "--db", self.folder / "found.db", "--threads", "1",
+                      "--shape", "rows=4", "--budget", "60s", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def test_explore(self):
+        """A search leaves what compile writes, and its groups can be given back; interrupted, too."""
+        done = self.explore("--most", "5")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"mlp: .* a call, .* of 5 changes kept")
+        self.assertNotIn("Warning", done.stderr)
+        wanted = self.wanted(self.x)
+        for w, g in zip(wanted, support.Model(self.folder / "found", "mlp")({"x": self.x}, rows=4)):
+            np.testing.assert_allclose(g, w, rtol=1e-5)
+        given = self.compiled("--schedule", self.folder / "found/mlp.lua")
+        self.assertEqual((self.folder / "out/mlp.lua").read_text(), (self.folder / "found/mlp.lua").read_text())
+        for w, g in zip(wanted, given({"x": self.x}, rows=4)):
+            np.testing.assert_allclose(g, w, rtol=1e-5)
+        shutil.rmtree(self.folder / "found")
+        with self.explore("--measure-again", start=subprocess.Popen) as running:
+            while running.poll() is None and not list(self.folder.glob("found/*/build0/mlp.json")):
+                time.sleep(0.05)
+            time.sleep(0.5)
+            running.send_signal(signal.SIGINT)
+            said = running.communicate()[1]
+        self.assertEqual(running.returncode, -signal.SIGINT, said)
+        self.assertIn("mlp: interrupted", said)
+        self.assertEqual(names(self.folder / "found"), ["libmlp.a", "mlp.h", "mlp.json", "mlp.lua", "mlp.weights"])
+
+    def test_arrays_of_16_bits(self):
+        """Products, convolutions, attention and norms round what they store, and sum in f32; the file is half as large, and its groups can be given back."""
+        def node(op, inputs, output, **attributes):
+            return helper.make_node(op, inputs, [output], name=output, **attributes)
+        rng = np.random.default_rng(8)
+
+        def floats(*shape):
+            return (rng.standard_normal(shape) / shape[0] ** 0.5).astype(np.float32)
+        nodes = [node("MatMul", ["x", "up"], "hidden"), node("Add", ["hidden", "b"], "biased"), node("Relu", ["biased"], "relu"),
+                 node("MatMul", ["relu", "down"], "back"), node("Add", ["back", "x"], "sum"), node("LayerNormalization", ["sum", "g", "s"], "normed", axis=-1)]
+        for name in "qkv":
+            nodes += [node("MatMul", ["normed", f"w{name}"], f"{name}0"), node("Reshape", [f"{name}0", "heads"], f"{name}1"),
+                      node("Transpose", [f"{name}1"], name, perm=[0, 2, 3, 1] if name == "k" else [0, 2, 1, 3])]
+        nodes += [node("MatMul", ["q", "k"], "scores"), node("Add", ["scores", "mask"], "masked"), node("Softmax", ["masked"], "weights", axis=-1),
+                  node("MatMul", ["weights", "v"], "heads_out"), node("Transpose", ["heads_out"], "rows", perm=[0, 2, 1, 3]),
+                  node("Reshape", ["rows", "flat"], "attended"), node("Add", ["attended", "normed"], "kept"),
+                  node("Reshape", ["kept", "image"], "pixels"), node("Conv", ["pixels", "window", "g8"], "conv", pads=[1, 1, 1, 1]),
+                  node("Relu", ["conv"], "conv_relu"), node("Concat", ["conv_relu", "pixels"], "y", axis=1)]
+        mask = np.zeros([6, 6], np.float32)
+        mask[:, 4:] = np.finfo(np.float32).min
+        constants = [("up", floats(32, 96)), ("down", floats(96, 32)), ("b", floats(96)), ("g", floats(32) + 1), ("s", floats(32)), ("mask", mask),
+                     *[(f"w{n}", floats(32, 32)) for n in "qkv"], ("heads", np.array([0, 6, 2, 16], np.int64)), ("flat", np.array([0, 6, 32], np.int64)),
+                     ("image", np.array([0, 8, 6, 4], np.int64)), ("window", floats(8, 8, 3, 3)), ("g8", floats(8))]
+        self.model = support.save(self.folder / "mlp.onnx", nodes, [("x", FLOAT, ["n", 6, 32])], [("y", FLOAT, ["n", 16, 6, 4])], constants)
+        x = rng.standard_normal([3, 6, 32]).astype(np.float32)
+        wanted = ReferenceEvaluator(self.model).run(None, {"x": x})[0]
+        whole = self.compiled()(({"x": x}), n=3)[0]
+        size = (self.folder / "out/mlp.weights").stat().st_size
+        np.testing.assert_allclose(whole, wanted, atol=1e-4)
+        for kind, epsilon in (("bfloat16", 2.0 ** -7), ("float16", 2.0 ** -10)):
+            model = self.compiled("--type", kind, out=kind)
+            got = model({"x": x}, n=3)[0]
+            off = np.abs(got - wanted).max() / np.abs(wanted).max()
+            self.assertLess(off, 3 * epsilon, kind)
+            self.assertGreater(off, epsilon / 50, "it is not rounded at all")
+            text = (self.folder / kind / "mlp.lua").read_text()
+            self.assertEqual((text.count('op = "gemm"'), text.count('op = "attention"')), (3, 1), text)
+            self.assertLess((self.folder / kind / "mlp.weights").stat().st_size, 0.7 * size)
+            again = self.compiled("--type", kind, "--schedule", self.folder / kind / "mlp.lua", out="again")
+            np.testing.assert_array_equal(again({"x": x}, n=3)[0], got)
+
+    def test_places_of_transposed_convolutions(self):
+        """Windows that overlap, are cut off by pads, or leave holes are convolutions, whose results are put in their places."""
+        rng = np.random.default_rng(3)
+        cases = [([4, 4], {"strides": [2, 2], "pads": [1] * 4}), ([5, 3], {"strides": [3, 2], "pads": [2, 0, 1, 1], "output_padding": [0, 1]}),
+                 ([3, 2], {"strides": [2, 3], "dilations": [2, 1]})]
+        constants = [("w", rng.standard_normal([8, 3, 1, 1]).astype(np.float32))]
+        nodes = [helper.make_node("Conv", ["x", "w"], ["image"])]
+        for i, (kernel, attributes) in enumerate(cases):
+            constants += [(f"w{i}", rng.standard_normal([8, 5, *kernel]).astype(np.float32)), (f"b{i}", rng.standard_normal(5).astype(np.float32))]
+            nodes.append(helper.make_node("ConvTranspose", ["image", f"w{i}", f"b{i}"], [f"y{i}"], **attributes))
+        self.model = support.save(self.folder / "mlp.onnx", nodes, [("x", FLOAT, ["n", 3, "h", 6])],
+                                  [(f"y{i}", FLOAT, ["n", 5, f"h{i}", f"w{i}"]) for i in range(len(cases))], constants)
+        model = self.compiled()
+        self.assertEqual((self.folder / "out/mlp.lua").read_text().count("before its places"), 3)
+        for n, h in ((2, 5), (1, 1)):
+            x = rng.standard_normal([n, 3, h, 6]).astype(np.float32)
+            for w, g in zip(ReferenceEvaluator(self.model).run(None, {"x": x}), model({"x": x}, n=n, h=h)):
+                np.testing.assert_allclose(g, w, atol=2e-5)
+
+    def test_what_a_group_says_of_its_schedule(self):
+        self.compiled()
+        text = (self.folder / "out/mlp.lua").read_text()
+
+        def edited(fields):
+            (self.folder / "edited.lua").write_text(text.replace('{ name = "matmul_1",', '{ name = "matmul_1", ' + fields, 1))
+            return ["--schedule", self.folder / "edited.lua"]
+        product = self.compiled(*edited("set = { rows = 2 },"), out="edited")({"x": self.x}, rows=4)[0]
+        np.testing.assert_allclose(product, self.wanted(self.x)[0], rtol=1e-5)
+        self.assertIn("set = { rows = 2 },", (self.folder / "edited/mlp.lua").read_text())
+        for fields, said in (("set = { raws = 2 },", "leaves open rows"), ("set = { rows = { 1 } },", "neither a whole number nor a word"),
+                             ('set = "task",', "set is a table"), ('variant = "../x",', "the name of no schedule"), ('variant = "deep",', "is of an op of Halyard")):
+            self.assertIn(said, self.refused(*edited(fields)), fields)
 
     def test_a_product_with_its_epilogue_is_gemm(self):
         """Bias, GELU as exporters write it, and a residual; with op = "graph" the general generator computes the same."""

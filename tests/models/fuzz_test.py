@@ -1,6 +1,7 @@
 """Random small graphs, compiled, against the reference evaluator of the onnx package.
 
-HALYARD_MODELS_FUZZ=10000 draws so many, HALYARD_MODELS_SEED=7 others, and HALYARD_MODELS_TARGET=cuda compiles them for the emulator. Several graphs are compiled as one model of several outputs.
+HALYARD_MODELS_FUZZ=10000 draws so many, HALYARD_MODELS_SEED=7 others, and HALYARD_MODELS_TARGET=cuda compiles them for the emulator,
+HALYARD_MODELS_TYPE=bfloat16 with arrays of this type, without ops that jump. Several graphs are compiled as one model of several outputs.
 """
 
 import os
@@ -14,9 +15,11 @@ from onnx.reference import ReferenceEvaluator
 
 COUNT = int(os.environ.get("HALYARD_MODELS_FUZZ", "10"))
 ON_DEVICE = os.environ.get("HALYARD_MODELS_TARGET", "") == "cuda"
+TYPE = os.environ.get("HALYARD_MODELS_TYPE", "")
 SEED = int(os.environ.get("HALYARD_MODELS_SEED", "1"))
 TOGETHER = 5
-EPSILONS = 400  # of f32, of the largest element: sums of some hundred products
+EPSILONS = 400 if not TYPE else 60  # of the type, of the largest element: sums of some hundred products
+EPSILON = {"": 2.0 ** -23, "bfloat16": 2.0 ** -7, "float16": 2.0 ** -10}[TYPE]
 
 
 class Draw:
@@ -67,11 +70,13 @@ class Draw:
                  self.norm, self.gathered, self.choice, self.attention]
         if self.images:
             kinds = [self.window, self.window, self.of_images, self.of_images, self.unary, self.binary, self.reduce, self.move]
-        kinds[self.rng.integers(len(kinds))]()
+        step = kinds[self.rng.integers(len(kinds))]
+        if not (TYPE and step == self.choice):
+            step()
 
     def unary(self):
         x, shape = self.pick()
-        op = str(self.rng.choice(["Relu", "Sigmoid", "Tanh", "Neg", "Abs", "Erf", "HardSwish", "Softplus", "Elu", "Floor"]))
+        op = str(self.rng.choice(["Relu", "Sigmoid", "Tanh", "Neg", "Abs", "Erf", "HardSwish", "Softplus", "Elu", *([] if TYPE else ["Floor"])]))
         self.add(op, [x], shape)
 
     def binary(self):
@@ -316,7 +321,7 @@ def compare(path, rng, report, model):
                 print(f"{path}: {a['name']} has the shape {g.shape}, the reference {w.shape}")
                 return False
             largest = max(1.0, float(np.abs(w).max(initial=0)))
-            off = float(np.abs(w.astype(np.float64) - g).max(initial=0)) / largest / np.finfo(np.float32).eps
+            off = float(np.abs(w.astype(np.float64) - g).max(initial=0)) / largest / EPSILON
             if not off <= EPSILONS:
                 print(f"{path}: {a['name']} with n = {n} is off by {off:.0f} epsilons of its largest element")
                 return False
@@ -332,7 +337,7 @@ def main():
         with support.folder() as f:
             path = support.save(pathlib.Path(f) / "fuzz.onnx", [n for d, _ in drawn for n in d.nodes], [i for d, _ in drawn for i in d.inputs],
                                 [o for _, outs in drawn for o in outs], [c for d, _ in drawn for c in d.constants])
-            target = ["--target", "cuda", "--devices", "emulator"] if ON_DEVICE else []
+            target = ["--target", "cuda", "--devices", "emulator"] if ON_DEVICE else ["--type", TYPE] if TYPE else []
             done = support.halyard("compile", path, "-o", f, "--name", "fuzz", "--quiet", *target)
             right = done.returncode == 0
             if right:

@@ -131,16 +131,18 @@ def _range_text(size):
     return f"{size[0]}..{size[1]}" if isinstance(size, (tuple, list)) and len(size) == 2 else str(size)
 
 
-def compile_model(path, *, dims=None, schedule=None, target=None, name="model", out=None):
+def compile_model(path, *, dims=None, schedule=None, type=None, target=None, name="model", out=None):
     """Compiles an ONNX file for this processor and loads it.
 
     dims      {"batch": 4, "tokens": (1, 256)}: sizes of free dimensions, or their ranges
     schedule  a NAME.lua of this model, edited: what is computed together
+    type      "bfloat16" or "float16": of weights and of arrays between groups; inputs and outputs stay
     out       the folder for its files; without it they are in the cache
     """
     path = pathlib.Path(os.fsdecode(path))
     words = [f"--dim={key}={_range_text(value)}" for key, value in (dims or {}).items()]
     words += [f"--schedule={os.fsdecode(schedule)}"] if schedule is not None else []
+    words += [f"--type={type}"] if type is not None else []
     words += [f"--target={target}"] if target is not None else []
     if target is not None and target.split(",")[0] == "cuda":
         raise Error("models for CUDA are called from C: halyard compile --target cuda")
