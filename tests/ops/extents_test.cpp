@@ -5,8 +5,10 @@
 
 #include <catch2/catch.hpp>
 
+#include "builds.h"
 #include "harness.h"
 #include "stands_alone.h"
+#include "kernel/generate.h"
 #include "kernel/schedules.h"
 #include "kernel/workload.h"
 
@@ -15,31 +17,38 @@ namespace {
 using namespace ops_test;
 using namespace halyard;
 
-void check_no_elements(const OpTest &test, const std::string &name) {
+// Each CPU schedule, in a build that is tested for more, or as the generator is by itself.
+std::vector<Assignments> builds_of(const OpTest &test, const std::string &name) {
+    const auto known = test.has_loose_extents() ? std::map<std::string, Assignments>() : builds_of_schedules(test);
+    std::vector<Assignments> builds;
     for (const auto &schedule : schedules_of(name)) {
         if (schedule.place == "cpu") {
-            Assignments choices;  // as the generator has them by itself
-            for (const Choice &c : test.choices()) {
-                choices[c.name] = c.values.front();
-            }
-            choices["schedule"] = schedule.name;
-            CAPTURE(schedule.name);
-            CHECK(check_empty(test, find_op(name), build(name, {{"schedule", schedule.name}}), choices) == "");
+            const auto build = known.find(schedule.name == name ? "" : schedule.name.substr(name.size() + 1));
+            builds.push_back(build == known.end() ? Assignments{{"schedule", schedule.name}} : build->second);
         }
+    }
+    return builds;
+}
+
+void check_no_elements(const OpTest &test, const std::string &name) {
+    for (const Assignments &known : builds_of(test, name)) {
+        Assignments choices = first_choices(test);
+        for (const auto &[choice, value] : known) {
+            choices[choice] = value;
+        }
+        INFO(assignments_text(known));
+        CHECK(check_empty(test, find_op(name), build(name, known), choices) == "");
     }
 }
 
 void check_too_small(const OpTest &test, const std::string &name) {
     const Op &op = find_op(name);
-    for (const auto &schedule : schedules_of(name)) {
-        if (schedule.place != "cpu") {
-            continue;
-        }
-        Dims dims = test.fixed_dims(schedule.name);
+    for (const Assignments &known : builds_of(test, name)) {
+        Dims dims = test.fixed_dims(known.at("schedule"));
         for (const auto &dim : op.dims) {
             dims.insert({dim, 5});  // one less is another number of groups of 2 or 4, too
         }
-        const CompiledKernel kernel = build(name, {{"schedule", schedule.name}});
+        const CompiledKernel kernel = build(name, known);
         std::vector<std::string> buffers;
         for (const auto &a : kernel.arguments()) {
             if (a.is_buffer) {
@@ -54,7 +63,7 @@ void check_too_small(const OpTest &test, const std::string &name) {
                 KernelArguments arguments = make_arguments(op, kernel, dims, 1);
                 arguments.buffer(a.name).raw()->dim[d].extent--;
                 const CallResult result = kernel.call(arguments);
-                CAPTURE(schedule.name, a.name, d, result.message);
+                CAPTURE(assignments_text(known), a.name, d, result.message);
                 CHECK(!result.ok());
                 CHECK(result.message.find(a.name) != std::string::npos);
                 for (const auto &o : kernel.arguments()) {
