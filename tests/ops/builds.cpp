@@ -118,7 +118,7 @@ std::vector<Assignments> builds_of_same_bits(const OpTest &test) {
     return builds;
 }
 
-std::vector<Assignments> builds_for(const OpTest &test, const std::string &target) {
+std::vector<Assignments> builds_of_pairs(const OpTest &test, const std::string &target) {
     std::vector<Assignments> builds;
     for (auto choices : all_pairs(test.choices())) {
         if (choices["target"] == target) {
@@ -128,6 +128,11 @@ std::vector<Assignments> builds_for(const OpTest &test, const std::string &targe
             }
         }
     }
+    return builds;
+}
+
+std::vector<Assignments> builds_for(const OpTest &test, const std::string &target) {
+    const std::vector<Assignments> builds = builds_of_pairs(test, target);
     if (tests_pairs()) {
         return builds;
     }

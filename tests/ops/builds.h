@@ -24,7 +24,10 @@ Assignments first_choices(const OpTest &test);
  * can add to its sums, and bf16. */
 std::vector<Assignments> builds_of_same_bits(const OpTest &test);
 
-/** Those of one target, each once. Those for this host begin with the builds of same bits: whoever comes first makes the library of both
+/** Those of one target that hold every pair of values. */
+std::vector<Assignments> builds_of_pairs(const OpTest &test, const std::string &target);
+
+/** Those that are tested of one target, each once. Those for this host begin with the builds of same bits: whoever comes first makes the library of both
  * tests. */
 std::vector<Assignments> builds_for(const OpTest &test, const std::string &target);
 
