@@ -336,6 +336,13 @@ private:
         }
     }
 
+    // What starts emulated kernels gets no passes of LLVM (quick_host_code.c).
+    static void leave_host_code_as_it_is() {
+        if (void *const quick = dlsym(RTLD_DEFAULT, "halyard_host_code_is_quick")) {
+            *static_cast<int *>(quick) = 1;
+        }
+    }
+
     // The copy shares its contents with the pipeline that Halide is about to lower.
     void add_passes(Halide::Pipeline copy, const Halide::Target &target, const TargetFacts &facts) {
         finish_ = will_finish_ && (is_for_zen(target) || converts_to_bf16(target));
@@ -496,6 +503,7 @@ private:
         for (std::string d; std::getline(devices, d, ',');) {
             if (d == "emulator") {
                 o.emulated = true;
+                leave_host_code_as_it_is();
             } else {
                 o.architectures.push_back(d);
             }

@@ -49,7 +49,8 @@ bool turned_off() {
 }
 
 // Halide makes temporary folders in /tmp, whatever the environment says: this library puts them elsewhere. It also ends a process
-// that cannot write a file (whole_writes.c), and spares Halide the code that the finishing step makes (late_objects.c).
+// that cannot write a file (whole_writes.c), and spares Halide the code that the finishing step makes (late_objects.c), and LLVM's
+// passes over what starts emulated kernels (quick_host_code.c).
 std::string temporary_library() {
     return (fs::path(paths().root) / "lib/halyard/libown_temporary.so").string();
 }

@@ -88,12 +88,14 @@ Confinement confinement(const GeneratorRun &run) {
 
 // For LLVM. What a CUDA library does on the host is to choose a version and to start its kernels: one long function, for which passes that
 // look at pairs of its blocks took minutes, and gain nothing.
-// For the emulator it runs a few times, and its machine code is made the quick way.
+// For the emulator it runs a few times, and its machine code is made the quick way (quick_host_code.c): without any pass that may be
+// left out, as of machine instructions, where one that looks for equal ones takes a quarter of a minute of what no pass made simpler.
 std::string for_llvm(bool emulated) {
     const char *given = std::getenv("HL_LLVM_ARGS");
     return std::string("HL_LLVM_ARGS=-enable-misched=false -tail-merge-threshold=8 -large-interval-size-threshold=10 "
                        "-large-interval-freq-threshold=4") +
-           (emulated ? " -fast-isel -disable-cgp -regalloc=fast -optimize-regalloc=0" : "") + (given ? std::string(" ") + given : "");
+           (emulated ? " -fast-isel -disable-cgp -regalloc=fast -optimize-regalloc=0 -opt-bisect-limit=0 -opt-bisect-verbose=0" : "") +
+           (given ? std::string(" ") + given : "");
 }
 
 std::string default_blame(const std::string &name, const std::string &value) {

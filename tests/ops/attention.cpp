@@ -146,6 +146,10 @@ public:
         return dim == "key_heads" || (dim == "d" && lse != build.end() && lse->second == "true");
     }
 
+    bool has_loose_extents() const override {
+        return true;
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"queries", "batch"};
     }

@@ -15,6 +15,8 @@ namespace ops_test {
 
 namespace {
 
+const std::string kThisHost = "host";
+
 Assignments small_tiles(const halyard::ScriptHeader &head) {
     Assignments tiles;
     for (const auto &t : head.params) {
@@ -46,9 +48,9 @@ std::vector<Assignments> assignments_of(const std::vector<Choice> &open, size_t 
     constexpr size_t kFew = 2;  // both kinds of device
     std::vector<Assignments> all = all_pairs(open);
     if (number == 0) {
-        return tests_pairs() ? all : with_new_values(all);
+        return tests_pairs() ? all : with_every_value(all);
     }
-    all = with_new_values(all);
+    all = with_every_value(all);
     if (tests_pairs() || all.size() <= kFew) {
         return all;
     }
@@ -62,13 +64,61 @@ std::vector<Assignments> assignments_of(const std::vector<Choice> &open, size_t 
     return all;
 }
 
+// Of a night, all values of a choice; else the first.
+std::vector<std::string> values_of(const OpTest &test, const std::string &name) {
+    for (const auto &c : test.choices()) {
+        if (c.name == name) {
+            return tests_pairs() ? c.values : std::vector<std::string>{c.values.front()};
+        }
+    }
+    return {""};
+}
+
+// With all that an op can add to its sums, which the compiler might take for terms of these.
+Assignments with_additions(const OpTest &test, Assignments choices) {
+    for (const auto &c : test.choices()) {
+        if (c.name.rfind("add_", 0) == 0 || c.name == "scaling") {
+            choices[c.name] = c.values.back();
+        }
+    }
+    return choices;
+}
+
 }  // namespace
 
 bool tests_pairs() {
     return std::getenv("HALYARD_TEST_PAIRS") || std::getenv("HALYARD_UPDATE_ACCURACY");
 }
 
-std::vector<Assignments> builds_for(const OpTest &test, const std::string &target) {
+Assignments first_choices(const OpTest &test) {
+    Assignments choices;
+    for (const auto &c : test.choices()) {
+        choices[c.name] = c.values.front();
+    }
+    return choices;
+}
+
+std::vector<Assignments> builds_of_same_bits(const OpTest &test) {
+    std::vector<Assignments> builds;
+    for (const std::string &schedule : values_of(test, "schedule")) {
+        for (const std::string type : {"bfloat16", "float32"}) {
+            Assignments choices = type == std::string("float32") ? with_additions(test, first_choices(test)) : first_choices(test);
+            choices["target"] = kThisHost;
+            for (const auto &[name, value] : Assignments{{"type", type}, {"schedule", schedule}}) {
+                if (choices.count(name)) {
+                    choices[name] = value;
+                }
+            }
+            test.settle(choices);
+            if (std::find(builds.begin(), builds.end(), choices) == builds.end()) {
+                builds.push_back(choices);
+            }
+        }
+    }
+    return builds;
+}
+
+std::vector<Assignments> builds_of_pairs(const OpTest &test, const std::string &target) {
     std::vector<Assignments> builds;
     for (auto choices : all_pairs(test.choices())) {
         if (choices["target"] == target) {
@@ -78,7 +128,25 @@ std::vector<Assignments> builds_for(const OpTest &test, const std::string &targe
             }
         }
     }
-    return tests_pairs() ? builds : with_new_values(builds);
+    return builds;
+}
+
+std::vector<Assignments> builds_for(const OpTest &test, const std::string &target) {
+    const std::vector<Assignments> builds = builds_of_pairs(test, target);
+    if (tests_pairs()) {
+        return builds;
+    }
+    return with_every_value(builds, target == kThisHost ? builds_of_same_bits(test) : std::vector<Assignments>());
+}
+
+std::map<std::string, Assignments> builds_of_schedules(const OpTest &test) {
+    std::map<std::string, Assignments> of;
+    for (const Assignments &build : builds_for(test, kThisHost)) {
+        if (const auto schedule = build.find("schedule"); schedule != build.end()) {
+            of.emplace(schedule->second, build);
+        }
+    }
+    return of;
 }
 
 std::vector<Assignments> cuda_builds(const OpTest &test, const std::string &op) {

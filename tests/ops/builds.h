@@ -6,6 +6,10 @@
  * environment each pair of them, which takes four times as long.
  */
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include "op_test.h"
 
 namespace ops_test {
@@ -13,8 +17,22 @@ namespace ops_test {
 /** Whether every pair of values is asked for, as it is where docs/reference/accuracy.md is written. */
 bool tests_pairs();
 
-/** Those of one target, each once. */
+/** The first of every choice. */
+Assignments first_choices(const OpTest &test);
+
+/** The builds for this host that are asked for a call's first rows, alone and among others (same_bits_test.cpp): f32, with all that an op
+ * can add to its sums, and bf16. */
+std::vector<Assignments> builds_of_same_bits(const OpTest &test);
+
+/** Those of one target that hold every pair of values. */
+std::vector<Assignments> builds_of_pairs(const OpTest &test, const std::string &target);
+
+/** Those that are tested of one target, each once. Those for this host begin with the builds of same bits: whoever comes first makes the library of both
+ * tests. */
 std::vector<Assignments> builds_for(const OpTest &test, const std::string &target);
+
+/** Of those for this host the first of each schedule, by the name that the op's choices have for it. */
+std::map<std::string, Assignments> builds_of_schedules(const OpTest &test);
 
 /** For each CUDA schedule, what of the choices it leaves open: all of it for the first, and for the others, which have most of
  * their code in common with it, every value with pairs, and otherwise a few. */

@@ -52,6 +52,10 @@ public:
                "\\|residual\\|";
     }
 
+    bool has_loose_extents() const override {
+        return true;
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"n", "c"};
     }

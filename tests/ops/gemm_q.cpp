@@ -101,6 +101,10 @@ public:
         return argument.rfind("b_q", 0) == 0;
     }
 
+    bool has_loose_extents() const override {
+        return true;
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"m"};
     }

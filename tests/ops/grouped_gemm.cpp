@@ -66,6 +66,10 @@ public:
         return p.on_gpu && p.has("place") ? 0x1p-8 : 1e-3;
     }
 
+    bool has_loose_extents() const override {
+        return true;
+    }
+
     std::vector<std::string> open_dims() const override {
         return {};
     }

@@ -78,6 +78,10 @@ public:
                "small integers";
     }
 
+    bool has_loose_extents() const override {
+        return true;
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"m"};
     }

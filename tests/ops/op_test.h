@@ -76,9 +76,14 @@ struct Problem {
         const auto s = scalars.find(name);
         return s == scalars.end() ? otherwise : s->second;
     }
-    bool is(const std::string &param, const std::string &value) const {
-        const auto p = params.find(param);
-        return p != params.end() && p->second == value;
+    /** References ask for every element: nothing is made of the names. */
+    bool is(std::string_view param, std::string_view value) const {
+        for (const auto &[name, given] : params) {
+            if (name == param) {
+                return given == value;
+            }
+        }
+        return false;
     }
 };
 
@@ -159,6 +164,12 @@ public:
 
     /** Dimensions of which a build has to get an element, as groups that others are divided by. */
     virtual bool needs_some(const std::string & /*dim*/, const Assignments & /*choices*/) const {
+        return false;
+    }
+
+    /** Whether there are builds in which an input may have another extent than the others say, as one that is read by indices. Inputs
+     * that are too small are then tried as the generator is by itself. */
+    virtual bool has_loose_extents() const {
         return false;
     }
 

@@ -1,5 +1,6 @@
 #include "pairs.h"
 
+#include <algorithm>
 #include <array>
 #include <random>
 #include <set>
@@ -74,15 +75,26 @@ std::vector<Assignments> all_pairs(const std::vector<Choice> &choices) {
     return rows;
 }
 
-std::vector<Assignments> with_new_values(const std::vector<Assignments> &all) {
-    std::set<std::pair<std::string, std::string>> seen;
-    std::vector<Assignments> kept;
+std::vector<Assignments> with_every_value(const std::vector<Assignments> &all, const std::vector<Assignments> &given) {
+    using Value = std::pair<std::string, std::string>;
+    std::set<Value> missing;
     for (const Assignments &assignments : all) {
-        const size_t before = seen.size();
-        seen.insert(assignments.begin(), assignments.end());
-        if (seen.size() > before) {
-            kept.push_back(assignments);
+        missing.insert(assignments.begin(), assignments.end());
+    }
+    const auto take = [&](const Assignments &assignments) {
+        for (const auto &value : assignments) {
+            missing.erase(value);
         }
+    };
+    std::vector<Assignments> kept = given;
+    std::for_each(given.begin(), given.end(), take);
+    while (!missing.empty()) {
+        const auto gain = [&](const Assignments &a) {
+            return std::count_if(a.begin(), a.end(), [&](const auto &value) { return missing.count(Value(value)) > 0; });
+        };
+        const auto best = std::max_element(all.begin(), all.end(), [&](const auto &a, const auto &b) { return gain(a) < gain(b); });
+        take(*best);
+        kept.push_back(*best);
     }
     return kept;
 }

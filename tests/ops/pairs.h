@@ -14,8 +14,9 @@ namespace ops_test {
 /** Few assignments that hold every pair of values of two choices at least once. The same every time. */
 std::vector<Assignments> all_pairs(const std::vector<Choice> &choices);
 
-/** Those assignments that, going through them in order, bring a value that no earlier one has. */
-std::vector<Assignments> with_new_values(const std::vector<Assignments> &all);
+/** `given`, and few of `all` besides, that between them hold each value that all of them have: the next one is the one that brings
+ * most. */
+std::vector<Assignments> with_every_value(const std::vector<Assignments> &all, const std::vector<Assignments> &given = {});
 
 }  // namespace ops_test
 

@@ -49,6 +49,10 @@ public:
         return "1 of \\|a cos\\| + \\|b sin\\|, 2.6 where the angles are computed";
     }
 
+    bool has_loose_extents() const override {
+        return true;
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"heads", "tokens"};
     }

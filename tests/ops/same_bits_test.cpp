@@ -231,48 +231,9 @@ std::string check(const OpTest &test, const std::string &name, const Assignments
     return wrong.empty() ? "" : fmt::format("{} {}:{}", name, assignments_text(choices), wrong);
 }
 
-// The first of every choice.
-Assignments first_choices(const OpTest &test) {
-    Assignments choices;
-    for (const auto &c : test.choices()) {
-        choices[c.name] = c.values.front();
-    }
-    return choices;
-}
-
-// Of a night, all values of a choice; else the first.
-std::vector<std::string> values_of(const OpTest &test, const std::string &name) {
-    for (const auto &c : test.choices()) {
-        if (c.name == name) {
-            return tests_pairs() ? c.values : std::vector<std::string>{c.values.front()};
-        }
-    }
-    return {""};
-}
-
-// With all that an op can add to its sums, which the compiler might take for terms of these.
-Assignments with_additions(const OpTest &test, Assignments choices) {
-    for (const auto &c : test.choices()) {
-        if (c.name.rfind("add_", 0) == 0 || c.name == "scaling") {
-            choices[c.name] = c.values.back();
-        }
-    }
-    return choices;
-}
-
 void check_host(const OpTest &test, const std::string &op) {
-    for (const std::string &schedule : values_of(test, "schedule")) {
-        for (const std::string type : {"float32", "bfloat16"}) {
-            Assignments choices = type == std::string("float32") ? with_additions(test, first_choices(test)) : first_choices(test);
-            choices["target"] = "host";
-            for (const auto &[name, value] : Assignments{{"type", type}, {"schedule", schedule}}) {
-                if (choices.count(name)) {
-                    choices[name] = value;
-                }
-            }
-            test.settle(choices);
-            CHECK(check(test, op, choices, 70) == "");
-        }
+    for (const Assignments &choices : builds_of_same_bits(test)) {
+        CHECK(check(test, op, choices, 70) == "");
     }
 }
 

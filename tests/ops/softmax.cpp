@@ -98,29 +98,31 @@ public:
     std::vector<Expected> expected(const Problem &p) const override {
         const int cols = p.dim("cols"), rows = p.dim("rows");
         const double scale = p.scalar("scale", 1);
+        const Tensor &x = p["x"], *mask = p.has("mask") ? &p["mask"] : nullptr;
+        const bool causal = p.is("causal", "true"), log = p.is("log", "true"), scaled = p.is("scaled", "true");
         std::vector<Expected> y;
         for (int r = 0; r < rows; r++) {
             std::vector<double> logits;
             double top = -kInfinity, size = 0, sum = 0;
             bool none = true;  // all is masked
             for (int c = 0; c < cols; c++) {
-                const double m = p.has("mask") ? p["mask"](c, r) : 0;
-                const bool seen = !p.is("causal", "true") || c <= r + cols - rows;
-                const double logit = seen ? scale * p["x"](c, r) + m : -kInfinity;
+                const double m = mask ? (*mask)(c, r) : 0;
+                const bool seen = !causal || c <= r + cols - rows;
+                const double logit = seen ? scale * x(c, r) + m : -kInfinity;
                 logits.push_back(logit);
                 top = std::max(top, logit);  // a NaN comes in with the sum
                 none = none && logit == -kInfinity;
                 if (std::isfinite(logit)) {
-                    size = std::max(size, std::fabs(scale * p["x"](c, r)) + std::fabs(m));
+                    size = std::max(size, std::fabs(scale * x(c, r)) + std::fabs(m));
                 }
             }
-            const SoftmaxTolerance tolerance{cols, size, top, p.has("mask") || p.is("scaled", "true")};
+            const SoftmaxTolerance tolerance{cols, size, top, mask || scaled};
             for (double logit : logits) {
                 sum += none ? 0 : std::exp(logit - top);
             }
             for (double logit : logits) {
                 double value = none ? 0 : std::exp(logit - top) / sum, error = tolerance(logit, value);
-                if (p.is("log", "true")) {
+                if (log) {
                     value = none ? -kInfinity : logit - top - std::log(sum);
                     error = tolerance.log(logit, value);
                 }

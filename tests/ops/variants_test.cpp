@@ -24,7 +24,8 @@ bool shows(const Assignments &build, const std::string &type) {
     return is("type", type) && (build.count("output") == 0 || is("output", "same") || is("output", type)) && !is("activation", "log_relu");
 }
 
-// For each type that has no results of its own in any of the builds, one that has: the first of every other choice.
+// For each type that has no results of its own in any of the builds, one that has: of those that the page is of, or the first of every
+// other choice.
 void add_missing_types(const OpTest &test, std::vector<Assignments> &builds) {
     Assignments first;
     std::vector<std::string> types;
@@ -33,8 +34,16 @@ void add_missing_types(const OpTest &test, std::vector<Assignments> &builds) {
         types = choice.name == "type" ? choice.values : types;
     }
     first["target"] = kAccuracyTarget;
+    const std::vector<Assignments> pairs = builds_of_pairs(test, kAccuracyTarget);
     for (const auto &type : types) {
-        if (std::none_of(builds.begin(), builds.end(), [&](const Assignments &b) { return shows(b, type); })) {
+        const auto shows_it = [&](const Assignments &b) { return shows(b, type); };
+        if (std::any_of(builds.begin(), builds.end(), shows_it)) {
+            continue;
+        }
+        const auto known = std::find_if(pairs.begin(), pairs.end(), shows_it);
+        if (known != pairs.end()) {
+            builds.push_back(*known);
+        } else {
             builds.push_back(first);
             builds.back()["type"] = type;
             if (first.count("output")) {

@@ -26,7 +26,7 @@ void together(const char *operation, int first, int count, Argument *argument, b
     me.argument = argument;
     me.state = Thread::waits;
     Thread *const all = state.threads + first;
-    for (int i = 0; i < count; i++) {
+    for (int i = count - 1; i >= 0; i--) {  // the last one comes last: all others look at it alone
         if (all[i].state != Thread::waits || all[i].operation != operation || all[i].value != me.value) {
             leave();
             return;

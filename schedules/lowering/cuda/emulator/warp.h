@@ -10,6 +10,10 @@
 namespace halyard {
 namespace emulator {
 
+// As in clocks.h.
+#pragma GCC push_options
+#pragma GCC optimize("O2")
+
 /** Waits for the lanes of the mask. With `ballot`, the result has a bit for each lane whose value is not
  * 0; else it is the value of lane `source`. */
 inline uint64_t with_lanes(const char *operation, unsigned mask, uint64_t value, int source, bool ballot) {
@@ -24,7 +28,7 @@ inline uint64_t with_lanes(const char *operation, unsigned mask, uint64_t value,
     me.source = source;
     me.state = Thread::waits;
     const unsigned there = mask & existing_lanes(me.warp);
-    for (int lane = 0; lane < kWarp; lane++) {
+    for (int lane = kWarp - 1; lane >= 0; lane--) {  // the last one comes last: all others look at it alone
         if (there >> lane & 1 && (lanes[lane].state != Thread::waits || lanes[lane].operation != operation || lanes[lane].mask != mask)) {
             leave();
             return state.current->result;
@@ -51,8 +55,11 @@ inline uint64_t with_lanes(const char *operation, unsigned mask, uint64_t value,
         }
     }
     join_clocks(me.warp, there);
+    state.meetings++;
     return me.result;
 }
+
+#pragma GCC pop_options
 
 template<class T>
 T shuffle(const char *operation, unsigned mask, T value, int source) {
