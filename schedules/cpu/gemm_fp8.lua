@@ -1,6 +1,6 @@
 -- A product of numbers of 8 bits, weights transposed (n x k), as torch.nn.Linear stores them. Processors have no products of such numbers:
--- rows become f32 once, and weights where they are multiplied, by some integer instructions and one conversion a vector. Every element of y is
--- a dot product along k in the SIMD lanes; a tile of them shares the vectors that it loads.
+-- rows become f32 once, and so do the weights of a tile of columns for all rows, by some integer instructions and one conversion a
+-- vector. Every element of y is a dot product along k in the SIMD lanes; a tile of them shares the vectors that it loads.
 
 local gemm = require "lib.gemm"
 

@@ -1,8 +1,9 @@
--- A matrix product of numbers of 8 bits on the tensor cores, weights transposed (n x k), as torch.nn.Linear has them: a block keeps
--- a tile of sums in registers, and applies scales, bias, activation and residual to it there. Where scales belong to blocks of k, the sums of a
--- block are scaled before they are added to those of others.
+-- A matrix product of numbers of 8 bits on the tensor cores, weights transposed (n x k), as torch.nn.Linear has them: a block keeps a tile
+-- of sums in registers, and applies scales, bias, activation and residual to it there. Where scales belong to blocks of k, the sums of
+-- a block are scaled before they are added to those of others.
 
 local gemm = require "lib.gpu_gemm"
+local grid = require "lib.gpu_grid"
 
 return schedule "gemm_fp8" {
   target = "cuda",
@@ -13,6 +14,7 @@ return schedule "gemm_fp8" {
     stages  = tune { 2, 3, 4, 5, 6, 8, default = 3 }, -- fetched ahead; a stage takes 128 (rows + columns) bytes
     raster  = tune { 4, 8, 16, default = 16 },     -- rows of tiles taken together
     cluster = tune { 1, 2, 4, 8, default = 1 },    -- blocks that share the steps of a tile: few rows, long k
+    invariant = grid.invariant, -- a row's result is the same bits for any number of rows
   },
 
   where = function(p, target)
@@ -27,6 +29,7 @@ return schedule "gemm_fp8" {
     local size = { rows = k.a:dim(1):extent(), columns = k.b_nk:dim(1):extent(), depth = k.a:dim(0):extent() }
     return gemm.versions(size, target, {
       operand_bytes = 1, tiles = k:has "of_block" and gemm.tiles_of_float8_blocks or gemm.tiles_of_float8,
+      invariant = p.invariant,
     })
   end,
 

@@ -316,8 +316,8 @@ function gemm.tensor_sums(sum, at, o, more)
   step:mma():pipeline(o.stages, o.raster, more.ping_pong)
 end
 
--- The same of numbers of 8 bits (generators/gemm_fp8.cpp). Where blocks of 128 of k have scales, `k.of_block` is the sum of one, which is scaled
--- before it is added to those of others.
+-- The same of numbers of 8 bits (generators/gemm_fp8.cpp). Where blocks of 128 of k have scales, `k.of_block` is the sum of one, which is
+-- scaled before it is added to those of others.
 --
 -- y, o, more    as for tensor_tiles; y reads k.acc
 function gemm.float8_tiles(k, y, o, more)
