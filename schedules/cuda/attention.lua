@@ -18,8 +18,9 @@ return schedule "attention" {
     head_dim = tune { 32, 64, 80, 96, 128, 192, 256, default = 128 },
     stages   = tune { 2, 3, 4, default = 2 }, -- blocks of keys and of values fetched ahead, on sm_90a
     raster   = tune { 1, 2, 4, 8, 16, 32, default = 8 }, -- heads taken together, so that their keys and values are in L2
-    -- Half of a block multiplies while the other half computes: faster for heads of 64, most with 192 queries, slower for heads of 128.
-    ping_pong = tune { false, true, default = false },
+    -- Half of a block multiplies while the other half computes: faster for heads of up to 96, most for 64 with 192 queries; slower for heads
+    -- of 128. "auto": by the head.
+    ping_pong = tune { "auto", false, true, default = "auto" },
   },
 
   where = function(p, target)
@@ -30,6 +31,7 @@ return schedule "attention" {
   end,
 
   apply = function(k, p)
+    if p.ping_pong == "auto" then p.ping_pong = p.head_dim <= 96 and p.query_block > 64 end
     attention.tensor_tiles(k, p)
   end,
 }

@@ -379,7 +379,7 @@ TEST_CASE("a product that the tensor cores have not is an error with its line", 
     } cases[] = {
         {"gemm", "type = 'float32', weights = 'nk'", "sm_90a", "64",
          "there are tensor cores for float16 by float16, bfloat16 by bfloat16, float32 that is cut to TF32 (as by tf32=true of gemm), "
-         "and 8-bit integers by 8-bit integers, not for float32 by float32"},
+         "8-bit integers by 8-bit integers, and numbers of float8_e4m3 or float8_e5m2 by each other, not for float32 by float32"},
         {"gemm", "type = 'float32', tf32 = 'true', weights = 'kn'", "sm_90a", "32",
          "reads b by columns; the tensor cores take operands of TF32 whose neighbours run along k"},
         {"gemm", "type = 'float16', weights = 'nk'", "sm_90a", "128", "has steps of 128; take 64"},

@@ -134,7 +134,8 @@ private:
         const bool many = f_.extent("row") > 64;
         const int64_t products = int64_t(k_.products.size());
         number("rows", {64, 128, 192}, many ? 128 : 64);
-        number("columns", {64, 128, 192, 256}, many ? 256 / products : 64, 256 / products);
+        const int64_t most = product().float8 ? 192 : 256 / products;  // a thread has sums of 8-bit numbers twice
+        number("columns", {64, 128, 192, 256}, many ? std::min<int64_t>(most, product().float8 ? 128 : 256) : 64, most);
         number("stages", {2, 3, 4, 5, 6}, many ? 3 : 6);
         number("raster", {4, 8, 16}, 16);
     }

@@ -49,6 +49,7 @@ public:
         p_.row_inside = inside(p_.row);
         if (!p_.windows && tensor_tiles()) {
             p_.forms.push_back(CudaKernel::kTensorTiles);
+            p_.float8 = bytes(graph_.reads(f_.name, 1)[0].func) == 1 && f_.types.front()[0] == 'f';
         }
         if (!p_.windows && tensor_windows()) {
             p_.forms.push_back(CudaKernel::kTensorWindows);

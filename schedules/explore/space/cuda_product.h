@@ -31,6 +31,7 @@ struct CudaProduct {
     std::string rest;                             // the loop over what groups leave
     bool col_inside = false, row_inside = false;  // what is read stays inside, whatever column or row is asked for
     int64_t panel = 0;                            // columns of a panel that holds them, in which a tile lies whole; 0 where not
+    bool float8 = false;                          // operands have 8 bits, and sums are floats
     bool windows = false;                         // elements of one operand are read for several sums
 };
 

@@ -256,7 +256,8 @@ private:
             products.push_back(field(p));
         }
         const std::string sums = products.size() == 1 ? products[0] : "{ " + join(products, ", ") + " }";
-        line(fmt::format("{}({}, {}, {{ {} }})", helper, stored(), sums, numbers(names)));
+        const char *more = places_.products.at(k_.products[0]).float8 ? ", { operand_bytes = 1 }" : "";
+        line(fmt::format("{}({}, {}, {{ {} }}{})", helper, stored(), sums, numbers(names), more));
     }
 
     // A Func that others read too is copied for the product.

@@ -15,6 +15,8 @@ namespace halyard {
 using namespace Halide;
 using namespace Halide::Internal;
 
+const char *const kTilesTogether = "tiles_together";
+
 std::vector<const Operand *> FusedLaunch::operands() const {
     return {&parts_.first.a, &parts_.first.b, &parts_.second.b};
 }
@@ -87,6 +89,19 @@ Expr FusedLaunch::usable() const {
     return e;
 }
 
+Expr FusedLaunch::tiles_together() const {
+    constexpr int kMostInL2 = 24 << 20;  // bytes, about half of what devices of sm_90a have
+    Expr bytes = make_zero(Int(64));
+    for (const Operand *o : {&parts_.first.b, &parts_.second.b}) {
+        Expr of_operand = make_const(Int(64), o->type.bytes());
+        for (int d = 0; d < o->rank(); d++) {
+            of_operand = of_operand * cast<int64_t>(field_on_host(o->buffer, Call::buffer_get_extent, d));
+        }
+        bytes = bytes + of_operand;
+    }
+    return select(bytes <= make_const(Int(64), kMostInL2), max(base_.blocks[1] * base_.blocks[2], 1), parts_.first_asked->raster);
+}
+
 Kernel FusedLaunch::with_arguments(bool by_tma) const {
     Kernel k;
     k.name = base_.name;
@@ -128,6 +143,7 @@ Kernel FusedLaunch::with_arguments(bool by_tma) const {
     operand(parts_.first.b, parts_.first.columns);
     operand(parts_.second.b, parts_.second.depth);
     if (counts_tiles()) {
+        k.arguments.push_back({kTilesTogether, false, false, Int(32), Expr(), tiles_together()});
         k.arguments.push_back({"next_tile", false, false, Handle(), Expr(), cast<uint64_t>(tiles > k.blocks[0] * kTilesToCount)});
     }
     for (const auto *r : results()) {

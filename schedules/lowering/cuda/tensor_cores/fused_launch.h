@@ -14,6 +14,9 @@ namespace halyard {
 
 /** From more tiles a block on they are counted: to clear the counter takes some us, before a kernel that may be as short. */
 constexpr int kTilesToCount = 6;
+/** An argument of kernels whose blocks count tiles: of how many in the other dimensions the last ones along the first dimension, which have
+ * the most steps, come before all others. All, where what their steps read stays in L2 together; else as many as the schedule says. */
+extern const char *const kTilesTogether;
 
 /** Where a tile of a result begins, where it is one of 16 bits and lies in the first two dimensions. */
 std::optional<std::vector<Halide::Expr>> place_of_result(const Assignment &a, const Kernel &kernel,
@@ -57,6 +60,7 @@ public:
 private:
     int bytes_behind_a(bool by_tma) const;
     std::vector<Halide::Expr> used(bool by_tma) const;
+    Halide::Expr tiles_together() const;
 
     const Kernel &base_;
     const FusedParts &parts_;

@@ -137,7 +137,7 @@ void FusedText::sort_nests() {
 // dimension first, which under a causal mask have the most steps.
 void FusedText::place_of_tile(const std::string &tile, bool declared) {
     const std::string type = declared ? "" : "const int ";
-    const std::string g = number(parts_.first_asked->raster);
+    const std::string g = tiles_together_ ? out_->name(kTilesTogether) : number(parts_.first_asked->raster);
     out_->line("const int across = " + in_parentheses(e(base_.blocks[0])) + ", down = " + in_parentheses(e(base_.blocks[1])) +
                ", others = down * " + in_parentheses(e(base_.blocks[2])) + ";");
     out_->line("const int group = " + tile + " / (across * " + g + ") * " + g + ", in_group = " + tile + " % (across * " + g +

@@ -67,7 +67,8 @@ protected:
     FusedLaunch launch_;
     std::vector<FusedNest> meanwhile_, waiting_;  // between the products; the second one of the last step ends before the latter
     Mask mask_;
-    std::string in_place_;  // what is computed of the first product's sums where they stand, and takes their registers
+    bool tiles_together_ = false;  // of the text that is printed: whether it has the argument kTilesTogether
+    std::string in_place_;         // what is computed of the first product's sums where they stand, and takes their registers
     KernelPrinter *out_ = nullptr;
     FusedNests *threads_ = nullptr;
 

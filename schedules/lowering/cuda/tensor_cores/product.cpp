@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "lowering/accesses.h"
 #include "lowering/contraction.h"
 #include "lowering/cuda/tensor_cores/coordinates.h"
 #include "lowering/cuda/tensor_cores/polynomial.h"
@@ -244,7 +245,7 @@ private:
         o.origin = *all;
         if (select) {
             counts = without_clamps(counts, names_);
-            o.end = end_of_depth(counts, *all);
+            o.end = definition_of_ ? end_of_depth(counts, *all) : Expr();
         }
         if (select && !o.end.defined()) {
             o.counts = simplify(substitute(depth_.name, Variable::make(Int(32), kOperandDepth), counts));
@@ -257,13 +258,13 @@ private:
         return o;
     }
 
-    // Where a coordinate that runs with the depth ends, if the condition says that and nothing else.
+    // Where a coordinate that runs with the depth ends, if the condition says that and nothing else, of what is known at the launch.
     Expr end_of_depth(const Expr &counts, const std::vector<Expr> &coordinates) const {
         const auto *less = counts.as<LT>();
         const auto moves = [&](const Expr &e) {
             return std::any_of(loops_.begin(), loops_.end(), [&](const Loop &l) { return moves_with(e, l); });
         };
-        if (!less || !moves_with(less->a, depth_) || moves(less->b)) {
+        if (!less || !moves_with(less->a, depth_) || moves(less->b) || !accesses_of(less->b).loaded.empty()) {
             return Expr();
         }
         for (const Expr &c : coordinates) {

@@ -62,6 +62,7 @@ private:
         out_ = &out;
         threads_ = &threads;
         by_tma_ = by_tma;
+        tiles_together_ = by_tma && launch_.counts_tiles();
         const std::string type = type_text(first().a.type);
         int offset = launch_.offset_barriers(true);
         const auto array = [&](const std::string &t, const std::string &name, int at, int n) {
@@ -127,7 +128,10 @@ private:
         const std::string counter = out_->name("next_tile");
         out_->line("const int tiles = " + tiles() + ";");
         out_->line("const bool counted = tiles > int(gridDim.x) * " + number(kTilesToCount) + ";");
-        out_->open("for (int tile = blockIdx.x;; tile = int(gridDim.x) + (counted ? atomicAdd(" + counter + ", 1) : tile)) {");
+        // Few tiles are dealt out to and fro, so that who has one with many steps gets one with few.
+        out_->line("const int blocks = gridDim.x;");
+        out_->open("for (int tile = blockIdx.x;; tile = counted ? blocks + atomicAdd(" + counter +
+                   ", 1) : (tile / blocks + 2) * blocks - 1 - tile % blocks) {");
         out_->line("barrier_wait(&a_empty[a_stage], a_phase ^ 1);");
         out_->line("tile_of[a_stage] = tile;");
         out_->open("if (tile >= tiles) {");
