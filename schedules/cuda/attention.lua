@@ -18,8 +18,8 @@ return schedule "attention" {
     head_dim = tune { 32, 64, 80, 96, 128, 192, 256, default = 128 },
     stages   = tune { 2, 3, 4, default = 2 }, -- blocks of keys and of values fetched ahead, on sm_90a
     raster   = tune { 1, 2, 4, 8, 16, 32, default = 8 }, -- heads taken together, so that their keys and values are in L2
-    -- Half of a block multiplies while the other half computes: faster for heads of up to 96, most for 64 with 192 queries; slower for heads
-    -- of 128. "auto": by the head.
+    -- Half of a block multiplies while the other half computes: faster for heads of up to 96, most for 64 with 192 queries; slower for
+    -- heads of 128. "auto": by the head.
     ping_pong = tune { "auto", false, true, default = "auto" },
   },
 
