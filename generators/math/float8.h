@@ -12,8 +12,6 @@
  * The lowering for tensor cores knows numbers of 8 bits by these expressions.
  */
 
-#include <cmath>
-#include <cstdint>
 #include <map>
 #include <string>
 
@@ -52,32 +50,6 @@ inline std::map<std::string, Float8> float8_types() {
 inline Halide::Expr f32_of_float8(Float8 type, const Halide::Expr &byte) {
     using namespace Halide;
     return type == Float8::kE4M3 ? cast<float>(e4m3_as_f16(byte)) * kFactorOfE4M3 : cast<float>(e5m2_as_f16(byte));
-}
-
-/** The largest number. */
-inline float largest_float8(Float8 type) {
-    return type == Float8::kE4M3 ? 448.0f : 57344.0f;
-}
-
-/** The byte next to an f32, halves to the even one; what is larger than the largest number becomes that, as `satfinite` of PTX
- * has it, and a NaN 0x7f. */
-inline Halide::Expr float8_of_f32(Float8 type, const Halide::Expr &value) {
-    using namespace Halide;
-    const int mantissa = type == Float8::kE4M3 ? 3 : 2, bias = type == Float8::kE4M3 ? 7 : 15;
-    const Expr bits = reinterpret<uint32_t>(value), magnitude = bits & Expr(0x7fffffffu);
-    const Expr sign = (bits >> 24) & Expr(0x80u);
-    // Normal: half of a last place, less one where the place above is even, carries into it.
-    const int dropped = 23 - mantissa;
-    const Expr odd = (magnitude >> dropped) & Expr(1u);
-    const Expr rounded = (magnitude + (Expr((1u << (dropped - 1)) - 1) + odd)) >> dropped;
-    const Expr normal = rounded - Expr(uint32_t(127 - bias) << mantissa);
-    // Subnormal: to a multiple of the least number, which a sum with so large a number rounds to.
-    const float least_normal = std::ldexp(1.0f, 1 - bias), adds = std::ldexp(1.0f, 1 - bias - mantissa + 23);
-    const Expr subnormal = reinterpret<uint32_t>(strict_float(reinterpret<float>(magnitude) + adds)) - reinterpret<uint32_t>(Expr(adds));
-    const Expr number = select(magnitude < reinterpret<uint32_t>(Expr(least_normal)), subnormal, normal);
-    const Expr largest = Expr(type == Float8::kE4M3 ? 0x7eu : 0x7bu);
-    const Expr byte = select(magnitude > Expr(0x7f800000u), Expr(0x7fu), sign | min(number, largest));
-    return cast<uint8_t>(byte);
 }
 
 }  // namespace halyard
