@@ -4,8 +4,6 @@
 //   HALYARD_RANDOM_JOINS=2000 HALYARD_RANDOM_SEED=1 tiles_test "[joins]"
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <random>
 
@@ -13,10 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "draw.h"
-#include "kernel/failure.h"
-#include "kernel/kernel.h"
-#include "tests/language/support.h"
+#include "drawn_pipeline.h"
 
 namespace {
 
@@ -132,37 +127,14 @@ std::map<std::string, std::vector<double>> results_of(const CompiledKernel &kern
 
 // Whether it is built; what is, computes what the naive schedule does.
 bool check(const Case &c, int seed) {
-    const TempDir folder;
     INFO("seed " << seed << ": " << assignments_text(c.params) << "\n" << c.schedule);
-    GenerateRequest request;
-    request.op = "random_joins";
-    request.generator = HALYARD_TILE_PIPELINES;
-    request.params = c.params;
-    GenerateRequest naive = request;
-    naive.target = "host";
-    build_shared_object(make_plan(naive), folder.path() + "/naive.so");
-    const auto reference = CompiledKernel::load(folder.path() + "/naive.so", "random_joins");
-    request.schedule = folder.write(fmt::format("random_joins_{}.lua", seed), c.schedule);
-    request.target = "cuda";
-    request.devices = "emulator";
-    const std::string library = fmt::format("{}/{}.so", folder.path(), seed);
-    try {
-        build_shared_object(make_plan(request), library);
-    } catch (const std::exception &e) {
-        const std::string refused = e.what();
-        CHECK(refused.find("error: ") != std::string::npos);
-        CHECK(refused.find("do not compile") == std::string::npos);
-        CHECK(refused.find("signal") == std::string::npos);
-        if (std::getenv("HALYARD_RANDOM_VERBOSE")) {
-            WARN("seed " << seed << " " << assignments_text(c.params) << " refused: " << refused);
-        }
+    const DrawnPipeline pipeline("random_joins", c.params, c.schedule, seed);
+    if (!pipeline.is_built()) {
         return false;
     }
+    const auto reference = pipeline.naive();
     for (const int capability : {90, 80}) {
-        const std::string own = fmt::format("{}/of_{}_{}.so", folder.path(), seed, capability);
-        std::filesystem::copy_file(library, own);
-        set_capability(capability);
-        const auto kernel = CompiledKernel::load(own, "random_joins");
+        const auto kernel = pipeline.on(capability);
         Draw d(uint64_t(seed) + 5);
         for (int call = 0; call < 3; call++) {
             const bool whole = !d.one_in(3);

@@ -5,18 +5,13 @@
 //
 // builds so many, each of the next seed; a failure names its seed.
 
-#include <cstdlib>
-#include <filesystem>
 #include <random>
 
 #include <catch2/catch.hpp>
 
 #include <fmt/format.h>
 
-#include "draw.h"
-#include "kernel/failure.h"
-#include "kernel/kernel.h"
-#include "tests/language/support.h"
+#include "drawn_pipeline.h"
 
 namespace {
 
@@ -164,38 +159,15 @@ std::vector<double> result_of(const CompiledKernel &kernel, const Case &c, const
 }
 
 bool check_seed(int seed, bool with_tables = false) {
-    const TempDir folder;
     const Case c = draw_case(uint64_t(seed), with_tables);
     INFO("seed " << seed << ": " << assignments_text(c.params) << "\n" << c.schedule);
-    GenerateRequest request;
-    request.op = "random_rows";
-    request.generator = HALYARD_TILE_PIPELINES;
-    request.params = c.params;
-    GenerateRequest naive = request;
-    naive.target = "host";
-    build_shared_object(make_plan(naive), folder.path() + "/naive.so");
-    const auto reference = CompiledKernel::load(folder.path() + "/naive.so", "random_rows");
-    request.schedule = folder.write(fmt::format("random_rows_{}.lua", seed), c.schedule);
-    request.target = "cuda";
-    request.devices = "emulator";
-    const std::string library = fmt::format("{}/{}.so", folder.path(), seed);
-    try {
-        build_shared_object(make_plan(request), library);
-    } catch (const std::exception &e) {
-        const std::string refused = e.what();
-        CHECK(refused.find("error: ") != std::string::npos);
-        CHECK(refused.find("do not compile") == std::string::npos);
-        CHECK(refused.find("signal") == std::string::npos);
-        if (std::getenv("HALYARD_RANDOM_VERBOSE")) {
-            WARN("seed " << seed << " " << assignments_text(c.params) << " refused: " << refused);
-        }
+    const DrawnPipeline pipeline("random_rows", c.params, c.schedule, seed);
+    if (!pipeline.is_built()) {
         return false;
     }
+    const auto reference = pipeline.naive();
     for (const int capability : {90, 80}) {
-        const std::string own = fmt::format("{}/of_{}_{}.so", folder.path(), seed, capability);
-        std::filesystem::copy_file(library, own);
-        set_capability(capability);
-        const auto kernel = CompiledKernel::load(own, "random_rows");
+        const auto kernel = pipeline.on(capability);
         Draw d(uint64_t(seed) + 5);
         for (int call = 0; call < 3; call++) {
             const int depth = c.depth ? c.depth : call == 2 && d.one_in(3) ? 0 : 1 + d.below(300);

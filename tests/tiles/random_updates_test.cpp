@@ -4,8 +4,6 @@
 //   HALYARD_RANDOM_UPDATES=2000 HALYARD_RANDOM_SEED=1 tiles_test "[updates]"
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <random>
 #include <regex>
 #include <set>
@@ -14,10 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "draw.h"
-#include "kernel/failure.h"
-#include "kernel/kernel.h"
-#include "tests/language/support.h"
+#include "drawn_pipeline.h"
 
 namespace {
 
@@ -104,35 +99,13 @@ std::vector<double> result_of(const CompiledKernel &kernel, const Case &c, const
 bool check(const Case &c, int seed) {
     const TempDir folder;
     INFO("seed " << seed << ": " << assignments_text(c.params) << "\n" << c.schedule);
-    GenerateRequest request;
-    request.op = "random_updates";
-    request.generator = HALYARD_TILE_PIPELINES;
-    request.params = c.params;
-    GenerateRequest naive = request;
-    naive.target = "host";
-    build_shared_object(make_plan(naive), folder.path() + "/naive.so");
-    const auto reference = CompiledKernel::load(folder.path() + "/naive.so", "random_updates");
-    request.schedule = folder.write(fmt::format("random_updates_{}.lua", seed), c.schedule);
-    request.target = "cuda";
-    request.devices = "emulator";
-    const std::string library = fmt::format("{}/{}.so", folder.path(), seed);
-    try {
-        build_shared_object(make_plan(request), library);
-    } catch (const std::exception &e) {
-        const std::string refused = e.what();
-        CHECK(refused.find("error: ") != std::string::npos);
-        CHECK(refused.find("do not compile") == std::string::npos);
-        CHECK(refused.find("signal") == std::string::npos);
-        if (std::getenv("HALYARD_RANDOM_VERBOSE")) {
-            WARN("seed " << seed << " " << assignments_text(c.params) << " refused: " << refused);
-        }
+    const DrawnPipeline pipeline("random_updates", c.params, c.schedule, seed);
+    if (!pipeline.is_built()) {
         return false;
     }
+    const auto reference = pipeline.naive();
     for (const int capability : {90, 80}) {
-        const std::string own = fmt::format("{}/of_{}_{}.so", folder.path(), seed, capability);
-        std::filesystem::copy_file(library, own);
-        set_capability(capability);
-        const auto kernel = CompiledKernel::load(own, "random_updates");
+        const auto kernel = pipeline.on(capability);
         Draw d(uint64_t(seed) + 5);
         for (int call = 0; call < 3; call++) {
             const bool whole = d.one_in(3);
