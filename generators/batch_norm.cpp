@@ -28,8 +28,7 @@ public:
     Input<Buffer<>> *x = nullptr;                                                              // x, or x_nhwc
     Input<Buffer<>> *weight = nullptr, *bias = nullptr, *mean = nullptr, *variance = nullptr;  // [c], f32
     Input<float> *eps = nullptr;
-    Input<float> *y_scale = nullptr;  // of an 8-bit output
-    Input<int32_t> *y_zero_point = nullptr;
+    Stored stored;
     Output<Buffer<>> *y = nullptr;  // y, or y_nhwc
 
     void configure() {
@@ -40,10 +39,7 @@ public:
         mean = add_input<Buffer<>>("mean", Float(32), 1);
         variance = add_input<Buffer<>>("variance", Float(32), 1);
         eps = add_input<float>("eps");
-        if (is_quantized(output)) {
-            y_scale = add_input<float>("y_scale");
-            y_zero_point = add_input<int32_t>("y_zero_point");
-        }
+        stored.add_to(*this, "y", output, type);
         y = add_output<Buffer<>>(last ? "y_nhwc" : "y", stored_type(output, type), 4);
     }
 
@@ -57,7 +53,7 @@ public:
             activated(at) = activate(activation, v, get_target());
             v = activated(at);
         }
-        (*y)(at) = y_scale ? quantize(output, v, 1.0f / *y_scale, *y_zero_point) : store_as(stored_type(output, type), v);
+        (*y)(at) = stored(v, get_target());
     }
 
 private:

@@ -57,8 +57,7 @@ public:
     Input<int32_t> *x_zero_point = nullptr;               // a value that x can have
     Input<Buffer<float, 2>> *bias = nullptr;              // [o, groups]
     Added residual;                                       // as y
-    Input<float> *y_scale = nullptr;
-    Input<int32_t> *y_zero_point = nullptr;
+    Stored stored;
     Output<Buffer<void, 5>> y{"y"};  // [o, groups, windows in w, windows in h, n]
 
     void configure() {
@@ -85,10 +84,7 @@ public:
         if (add_residual != Residual::kNone) {
             residual.add_to(*this, "residual", residual_type, type, 5);
         }
-        if (is_quantized(output)) {
-            y_scale = add_input<float>("y_scale");
-            y_zero_point = add_input<int32_t>("y_zero_point");
-        }
+        stored.add_to(*this, "y", output, type);
     }
 
     void generate() {
@@ -140,7 +136,7 @@ public:
         if (add_residual == Residual::kAfter) {
             v += skip;
         }
-        y(o, g, w, h, n) = y_scale ? quantize(output, v, 1.0f / *y_scale, *y_zero_point) : store_as(stored_type(output, type), v);
+        y(o, g, w, h, n) = stored(v, get_target());
         constrain_images(x, y, window);
         if (packed) {
             constrain_packed_filter(*weight, kernel, panel, x.dim(0).extent());

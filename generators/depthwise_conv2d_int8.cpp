@@ -45,8 +45,7 @@ public:
     Input<int32_t> *x_zero_point = nullptr;   // a value that x can have
     Input<Buffer<float, 1>> *bias = nullptr;  // [c]
     Added residual;                           // as y
-    Input<float> *y_scale = nullptr;
-    Input<int32_t> *y_zero_point = nullptr;
+    Stored stored;
     Output<Buffer<void, 4>> y{"y"};  // [c, (w + 2 padding - dilation (kernel - 1) - 1) / stride + 1, h alike, n]
 
     void configure() {
@@ -64,10 +63,7 @@ public:
         if (add_residual != Residual::kNone) {
             residual.add_to(*this, "residual", residual_type, type, 4);
         }
-        if (is_quantized(output)) {
-            y_scale = add_input<float>("y_scale");
-            y_zero_point = add_input<int32_t>("y_zero_point");
-        }
+        stored.add_to(*this, "y", output, type);
     }
 
     void generate() {
@@ -118,7 +114,7 @@ public:
         if (add_residual == Residual::kAfter) {
             v = own_sum(v, skip, target);
         }
-        y(c, w, h, n) = y_scale ? quantize(output, v, 1.0f / *y_scale, *y_zero_point) : store_as(stored_type(output, type), v);
+        y(c, w, h, n) = stored(v, get_target());
 
         for (int d : {1, 2}) {
             x.dim(d).set_min(0);

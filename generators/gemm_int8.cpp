@@ -89,7 +89,7 @@ public:
         const Expr v =
             in_order(order, b.centred(acc(col, row), col, rows.zero(row)),
                      {{"dequantize", dequantize}, {"bias", plus_bias}, {"activation", activate_it}, {"residual", plus_residual}});
-        y(col, row) = stored(v);
+        y(col, row) = stored(v, get_target());
     }
 
 private:

@@ -32,8 +32,7 @@ public:
     Input<Buffer<void, 1>> bias{"bias"};      // [c]
     Input<int32_t> groups{"groups"};          // divides c
     Input<float> eps{"eps"};
-    Input<float> *y_scale = nullptr;  // of an 8-bit output
-    Input<int32_t> *y_zero_point = nullptr;
+    Stored stored;
     Output<Buffer<void, 4>> y{"y"};  // [w, h, c, n]
 
     void configure() {
@@ -41,10 +40,7 @@ public:
         weight.set_type(type);
         bias.set_type(type);
         y.set_type(stored_type(output, type));
-        if (is_quantized(output)) {
-            y_scale = add_input<float>("y_scale");
-            y_zero_point = add_input<int32_t>("y_zero_point");
-        }
+        stored.add_to(*this, "y", output, type);
     }
 
     void generate() {
@@ -72,7 +68,7 @@ public:
             activated(w, h, c, n) = activate(activation, v, get_target());
             v = activated(w, h, c, n);
         }
-        y(w, h, c, n) = y_scale ? quantize(output, v, 1.0f / *y_scale, *y_zero_point) : store_as(stored_type(output, type), v);
+        y(w, h, c, n) = stored(v, get_target());
     }
 
 private:

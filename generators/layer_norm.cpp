@@ -7,6 +7,7 @@
 #include <Halide.h>
 
 #include "math/elements.h"
+#include "math/own_scale.h"
 #include "math/quantize.h"
 
 namespace {
@@ -27,16 +28,19 @@ public:
 
     GeneratorParam<bool> add_residual{"add_residual", false};
     GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
+    /** Of an 8-bit output. tensor: y_scale and y_zero_point are given. row: y / row_scale(row), which goes out too and takes the
+     * largest of the row to the largest of the type; block: the same of each 128 columns of a row. */
+    GeneratorParam<ScaleOf> scaling{"scaling", ScaleOf::kTensor, scales_of()};
 
     Input<Buffer<void, 2>> x{"x"};            // [cols, rows]
     Input<Buffer<>> *residual = nullptr;      // [cols, rows]
     Input<Buffer<void, 1>> weight{"weight"};  // [cols]
     Input<Buffer<void, 1>> bias{"bias"};      // [cols]
     Input<float> eps{"eps"};
-    Input<float> *y_scale = nullptr;  // of an 8-bit output
-    Input<int32_t> *y_zero_point = nullptr;
+    Stored stored;
     Output<Buffer<void, 2>> y{"y"};            // [cols, rows]
     Output<Buffer<>> *residual_out = nullptr;  // [cols, rows]
+    OwnScale own_scale;                        // [rows], or [ceil(cols / 128), rows]
 
     void configure() {
         x.set_type(storage_type(type));
@@ -47,9 +51,9 @@ public:
             residual = add_input<Buffer<>>("residual", type, 2);
             residual_out = add_output<Buffer<>>("residual_out", type, 2);
         }
-        if (is_quantized(output)) {
-            y_scale = add_input<float>("y_scale");
-            y_zero_point = add_input<int32_t>("y_zero_point");
+        own_scale.add_to(*this, output, scaling);
+        if (!own_scale) {
+            stored.add_to(*this, "y", output, type);
         }
     }
 
@@ -66,10 +70,16 @@ public:
         h(col, row) = v;
         const Expr n = cast<float>(x.width());
         RDom r(0, x.width(), "col");
-        const Expr from_first = h(r, row) - h(0, row);
+        Expr first = h(0, row);
+        if (own_scale) {  // which are of rows without columns too
+            RDom r_first(0, min(x.width(), 1), "col");
+            of_first(row) += h(r_first, row);
+            first = of_first(row);
+        }
+        const Expr from_first = h(r, row) - first;
         sum(row) += from_first;
         const Expr shift = sum(row) / n;
-        mean(row) = h(0, row) + shift;
+        mean(row) = first + shift;
         if (statistics == Statistics::kTwoPass) {
             const Expr d = h(r, row) - mean(row);
             sum_sq(row) += d * d;
@@ -82,13 +92,15 @@ public:
             // the sums' order everywhere, so that they are added across the lanes in each step, which is far slower.
             inv_std(row) = 1.0f / sqrt(abs(var) + eps);
         }
-        const Expr normed = (h(col, row) - mean(row)) * inv_std(row) * load_f32(weight(col)) + load_f32(bias(col));
-        y(col, row) = y_scale ? quantize(output, normed, 1.0f / *y_scale, *y_zero_point) : store_as(stored_type(output, type), normed);
+        const auto normed = [&](const Expr &at) {
+            return (h(at, row) - mean(row)) * inv_std(row) * load_f32(weight(at)) + load_f32(bias(at));
+        };
+        y(col, row) = own_scale ? own_scale(normed, 1.0f, col, row, x.width(), y, get_target()) : stored(normed(col), get_target());
     }
 
 private:
     Var col{"col"}, row{"row"};
-    Func added{"added"}, h{"h"}, sum{"sum"}, mean{"mean"}, sum_sq{"sum_sq"}, inv_std{"inv_std"};
+    Func added{"added"}, h{"h"}, sum{"sum"}, mean{"mean"}, sum_sq{"sum_sq"}, inv_std{"inv_std"}, of_first{"first"};
 };
 
 }  // namespace

@@ -66,7 +66,7 @@ public:
                          Granted::kNo);
             w[i].multiply(acc(col, row), x.width(), col, out.dim(0).max() + 1, [&](const Expr &depth) { return x_u(depth, row); });
             const Expr sum = w[i].dequantize(acc(col, row), col, rows.scale(row), rows.zero(row));
-            out(col, row) = stored[i](add_bias ? sum + (*bias[i])(col) : sum);
+            out(col, row) = stored[i](add_bias ? sum + (*bias[i])(col) : sum, get_target());
         }
     }
 

@@ -7,6 +7,7 @@
 #include <Halide.h>
 
 #include "math/elements.h"
+#include "math/own_scale.h"
 #include "math/quantize.h"
 #include "math/rms.h"
 
@@ -20,19 +21,18 @@ public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
     GeneratorParam<bool> add_residual{"add_residual", false};
     GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
-    /** Of an 8-bit output. tensor: y_scale and y_zero_point are given. row: y / row_scale(row), which
-     * goes out too and takes the largest of the row to 127; int8 only. */
-    GeneratorParam<Scaling> scaling{"scaling", Scaling::kTensor, scalings()};
+    /** Of an 8-bit output. tensor: y_scale and y_zero_point are given. row: y / row_scale(row), which goes out too and takes the
+     * largest of the row to the largest of the type; block: the same of each 128 columns of a row. */
+    GeneratorParam<ScaleOf> scaling{"scaling", ScaleOf::kTensor, scales_of()};
 
     Input<Buffer<void, 2>> x{"x"};            // [cols, rows]
     Input<Buffer<>> *residual = nullptr;      // [cols, rows]
     Input<Buffer<void, 1>> weight{"weight"};  // [cols]
     Input<float> eps{"eps"};
-    Input<float> *y_scale = nullptr;
-    Input<int32_t> *y_zero_point = nullptr;
+    Stored stored;
     Output<Buffer<void, 2>> y{"y"};            // [cols, rows]
     Output<Buffer<>> *residual_out = nullptr;  // [cols, rows]
-    Output<Buffer<>> *row_scale = nullptr;     // [rows]
+    OwnScale own_scale;                        // [rows], or [ceil(cols / 128), rows]
 
     void configure() {
         x.set_type(storage_type(type));
@@ -42,11 +42,9 @@ public:
             residual = add_input<Buffer<>>("residual", type, 2);
             residual_out = add_output<Buffer<>>("residual_out", type, 2);
         }
-        if (check_scaling(output, scaling) == Scaling::kRow) {
-            row_scale = add_output<Buffer<>>("row_scale", Float(32), 1);
-        } else if (is_quantized(output)) {
-            y_scale = add_input<float>("y_scale");
-            y_zero_point = add_input<int32_t>("y_zero_point");
+        own_scale.add_to(*this, output, scaling);
+        if (!own_scale) {
+            stored.add_to(*this, "y", output, type);
         }
     }
 
@@ -64,26 +62,17 @@ public:
         h(col, row) = v;
         sum_sq(row) += h(r, row) * h(r, row);
         inv_rms(row) = inverse_rms(sum_sq(row), x.width(), eps);
-        const Expr normed = h(col, row) * inv_rms(row) * load_f32(weight(col));
-        if (row_scale) {
-            // Magnitudes as integers in their order: a NaN is the largest, where a maximum of floats forgets what it had before one.
-            peak(row) = 0;
-            peak(row) = max(peak(row), f32_bits(h(r, row) * load_f32(weight(r))) & 0x7fffffff);
-            const Expr largest = reinterpret<float>(peak(row));
-            (*row_scale)(row) = largest * inv_rms(row) * (1 / 127.0f);
-            row_scale->dim(0).set_bounds(y.dim(1).min(), y.height());
-            inv_scale(row) = 127.0f / (largest * inv_rms(row));
-            y(col, row) = quantize(output, normed, inv_scale(row), 0);
-        } else if (y_scale) {
-            y(col, row) = quantize(output, normed, 1.0f / *y_scale, *y_zero_point);
+        const auto weighted = [&](const Expr &at) { return h(at, row) * load_f32(weight(at)); };
+        if (own_scale) {
+            y(col, row) = own_scale(weighted, inv_rms(row), col, row, x.width(), y, get_target());
         } else {
-            y(col, row) = store_as(stored_type(output, type), normed);
+            y(col, row) = stored(h(col, row) * inv_rms(row) * load_f32(weight(col)), get_target());
         }
     }
 
 private:
     Var col{"col"}, row{"row"};
-    Func added{"added"}, h{"h"}, sum_sq{"sum_sq"}, inv_rms{"inv_rms"}, peak{"peak"}, inv_scale{"inv_scale"};
+    Func added{"added"}, h{"h"}, sum_sq{"sum_sq"}, inv_rms{"inv_rms"};
 };
 
 }  // namespace

@@ -27,8 +27,7 @@ public:
     Input<Buffer<void, 2>> x{"x"};    // [cols, rows]
     Input<Buffer<>> *mask = nullptr;  // [cols, rows], added after scaling
     Input<float> *scale = nullptr;
-    Input<float> *y_scale = nullptr;  // of an 8-bit output
-    Input<int32_t> *y_zero_point = nullptr;
+    Stored stored;
     Output<Buffer<void, 2>> y{"y"};  // [cols, rows]
 
     void configure() {
@@ -40,10 +39,7 @@ public:
         if (scaled) {
             scale = add_input<float>("scale");
         }
-        if (is_quantized(output)) {
-            y_scale = add_input<float>("y_scale");
-            y_zero_point = add_input<int32_t>("y_zero_point");
-        }
+        stored.add_to(*this, "y", output, type);
     }
 
     void generate() {
@@ -79,7 +75,7 @@ public:
             inv_sum(row) = select(is_zero_f32(row_sum(row)), 0.0f, 1.0f / row_sum(row));
             result = weight(col, row) * inv_sum(row);
         }
-        y(col, row) = y_scale ? quantize(output, result, 1.0f / *y_scale, *y_zero_point) : store_as(stored_type(output, type), result);
+        y(col, row) = stored(result, get_target());
     }
 
 private:

@@ -7,6 +7,9 @@
 #include "math/elements.h"
 #include "math/linear.h"
 #include "math/number.h"
+#include "math/own_scale.h"
+#include "math/quantize.h"
+#include "math/unread.h"
 
 namespace {
 
@@ -20,20 +23,30 @@ public:
     Number panel{"panel", 48, 1, 1024};
     GeneratorParam<bool> add_bias{"add_bias", false};
     GeneratorParam<Activation> activation{"activation", Activation::kSilu, activations()};
+    GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
+    /** Of an 8-bit output. tensor: y_scale and y_zero_point are given. row: h / row_scale(row), where h is rounded to `type`; it goes out
+     * too and takes the largest of the row to the largest of the type; block: the same of each 128 columns of a row. */
+    GeneratorParam<ScaleOf> scaling{"scaling", ScaleOf::kTensor, scales_of()};
 
     Input<Buffer<void, 2>> x{"x"};  // [k, m]
     Linear w_gate, w_up;
     Input<Buffer<>> *bias_gate = nullptr, *bias_up = nullptr;  // [n]
-    Output<Buffer<void, 2>> y{"y"};                            // [n, m]
+    Stored stored;
+    Output<Buffer<void, 2>> y{"y"};  // [n, m]
+    OwnScale own_scale;              // [m], or [ceil(n / 128), m]
 
     void configure() {
         x.set_type(storage_type(type));
-        y.set_type(type);
+        y.set_type(stored_type(output, storage_type(type)));
         w_gate.add_to(*this, "w_gate", weights, panel, type, get_target());
         w_up.add_to(*this, "w_up", weights, panel, type, get_target());
         if (add_bias) {
             bias_gate = add_input<Buffer<>>("bias_gate", type, 1);
             bias_up = add_input<Buffer<>>("bias_up", type, 1);
+        }
+        own_scale.add_to(*this, output, scaling);
+        if (!own_scale) {
+            stored.add_to(*this, "y", output, type);
         }
     }
 
@@ -49,13 +62,23 @@ public:
             g = g + load_f32((*bias_gate)(col));
             u = u + load_f32((*bias_up)(col));
         }
-        activated(col, row) = activate(activation, g, get_target(), type);
-        y(col, row) = store_as(type, activated(col, row) * u);
+        activated(col, row) = activate(activation, g, get_target(), own_scale ? Float(32) : stored_type(output, type));
+        const Expr product = activated(col, row) * u;
+        if (!own_scale) {
+            y(col, row) = stored(product, get_target());
+            return;
+        }
+        h(col, row) = store_as(type, product);
+        const auto h_at = [&](const Expr &at) { return load_f32(h(at, row)); };
+        y(col, row) = own_scale(h_at, 1.0f, col, row, y.dim(0).extent(), y, get_target());
+        y.dim(0).set_min(0);
+        read_only_if(*this, columns > 0, {weights_name("w_gate", weights), weights_name("w_up", weights), "bias_gate", "bias_up"},
+                     Granted::kNo);
     }
 
 private:
     Var col{"col"}, row{"row"}, k{"k"};
-    Func x_f{"x_f"}, gate{"gate"}, up{"up"}, activated{"activated"};
+    Func x_f{"x_f"}, gate{"gate"}, up{"up"}, activated{"activated"}, h{"h"};
 };
 
 }  // namespace

@@ -62,7 +62,7 @@ public:
             u += (*bias_up)(col);
         }
         activated(col, row) = activate(activation, g, get_target());
-        y(col, row) = stored(activated(col, row) * u);
+        y(col, row) = stored(activated(col, row) * u, get_target());
     }
 
 private:

@@ -76,7 +76,8 @@ public:
         };
         const auto plus_residual = [&](const Expr &v) { return residual_ ? own_sum(v, load_f32((*residual_)(col, row)), target) : v; };
         return stored_(
-            in_order(order, sum, {{"scale", times_scale}, {"bias", plus_bias}, {"activation", activate_it}, {"residual", plus_residual}}));
+            in_order(order, sum, {{"scale", times_scale}, {"bias", plus_bias}, {"activation", activate_it}, {"residual", plus_residual}}),
+            target);
     }
 
 private:

@@ -2,8 +2,8 @@
 #define HALYARD_MATH_QUANTIZE_H
 
 /** \file
- * Outputs of 8 bits: q = clamp(round(v / scale) + zero_point), as ONNX's QuantizeLinear has it; and tensors of 8 bits that
- * are added to a result.
+ * Outputs of 8 bits: q = clamp(round(v / scale) + zero_point), as ONNX's QuantizeLinear has it, or v / scale in floating point of
+ * 8 bits; and tensors of 8 bits that are added to a result.
  */
 
 #include <map>
@@ -14,35 +14,37 @@
 
 #include "math/compare.h"
 #include "math/elements.h"
+#include "math/float8_rounding.h"
 
 namespace halyard {
 
-/** What an op stores: its storage type, another one, or 8 bits. */
-enum class OutputType { kSame, kF32, kF16, kBF16, kU8, kS8 };
+/** What an op stores: its storage type, another one, or 8 bits, of which those in floating point are bytes to Halide. */
+enum class OutputType { kSame, kF32, kF16, kBF16, kU8, kS8, kE4M3, kE5M2 };
 
+/** An integer, which has a zero point. */
 inline bool is_quantized(OutputType output) {
     return output == OutputType::kU8 || output == OutputType::kS8;
 }
 
-inline std::map<std::string, OutputType> output_types() {
-    return {{"same", OutputType::kSame},     {"float32", OutputType::kF32}, {"float16", OutputType::kF16},
-            {"bfloat16", OutputType::kBF16}, {"uint8", OutputType::kU8},    {"int8", OutputType::kS8}};
+inline bool is_float8(OutputType output) {
+    return output == OutputType::kE4M3 || output == OutputType::kE5M2;
 }
 
-/** Whose scale and zero point an 8-bit output has: the whole tensor's, which are given, or a scale for
- * each row, which is computed. */
+inline Float8 float8_of(OutputType output) {
+    return output == OutputType::kE4M3 ? Float8::kE4M3 : Float8::kE5M2;
+}
+
+inline std::map<std::string, OutputType> output_types() {
+    return {{"same", OutputType::kSame},        {"float32", OutputType::kF32},     {"float16", OutputType::kF16},
+            {"bfloat16", OutputType::kBF16},    {"uint8", OutputType::kU8},        {"int8", OutputType::kS8},
+            {"float8_e4m3", OutputType::kE4M3}, {"float8_e5m2", OutputType::kE5M2}};
+}
+
+/** Whose scale and zero point rows of 8 bits have: the whole tensor's, or each its own. */
 enum class Scaling { kTensor, kRow };
 
 inline std::map<std::string, Scaling> scalings() {
     return {{"tensor", Scaling::kTensor}, {"row", Scaling::kRow}};
-}
-
-/** Fails where the scale of a row has no meaning. */
-inline Scaling check_scaling(OutputType output, Scaling scaling) {
-    if (scaling == Scaling::kRow && output != OutputType::kS8) {
-        throw Halide::CompileError("scaling=row needs output=int8: it is symmetric");
-    }
-    return scaling;
 }
 
 inline Halide::Type stored_type(OutputType output, const Halide::Type &type) {
@@ -50,7 +52,9 @@ inline Halide::Type stored_type(OutputType output, const Halide::Type &type) {
     case OutputType::kF32: return Halide::Float(32);
     case OutputType::kF16: return Halide::Float(16);
     case OutputType::kBF16: return Halide::BFloat(16);
-    case OutputType::kU8: return Halide::UInt(8);
+    case OutputType::kU8:
+    case OutputType::kE4M3:
+    case OutputType::kE5M2: return Halide::UInt(8);
     case OutputType::kS8: return Halide::Int(8);
     default: return type;
     }
@@ -69,9 +73,13 @@ inline Halide::Expr round_clamped(const Halide::Expr &v, const Halide::Expr &zer
     return f32_bits(bounded + kShift) + (zero_point - f32_bits(kShift));
 }
 
-/** `inv_scale` is 1 / scale; `zero_point` an int32. */
-inline Halide::Expr quantize(OutputType output, const Halide::Expr &v, const Halide::Expr &inv_scale, const Halide::Expr &zero_point) {
+/** `inv_scale` is 1 / scale; `zero_point` an int32, which floating point has not. */
+inline Halide::Expr quantize(OutputType output, const Halide::Expr &v, const Halide::Expr &inv_scale, const Halide::Expr &zero_point,
+                             const Halide::Target &target = {}) {
     using namespace Halide;
+    if (is_float8(output)) {
+        return float8_of_f32(float8_of(output), v * inv_scale, target);
+    }
     return output == OutputType::kU8 ? cast<uint8_t>(round_clamped(v * inv_scale, zero_point, 0, 255))
                                      : cast<int8_t>(round_clamped(v * inv_scale, zero_point, -128, 127));
 }
@@ -83,14 +91,16 @@ public:
     void add_to(Halide::Internal::GeneratorBase &generator, const std::string &name, OutputType output, const Halide::Type &type) {
         output_ = output;
         type_ = stored_type(output, type);
-        if (is_quantized(output)) {
+        if (is_quantized(output) || is_float8(output)) {
             scale_ = generator.add_input<float>(name + "_scale");
+        }
+        if (is_quantized(output)) {
             zero_point_ = generator.add_input<int32_t>(name + "_zero_point");
         }
     }
 
-    Halide::Expr operator()(const Halide::Expr &v) const {
-        return scale_ ? quantize(output_, v, 1.0f / *scale_, *zero_point_) : Halide::cast(type_, v);
+    Halide::Expr operator()(const Halide::Expr &v, const Halide::Target &target) const {
+        return scale_ ? quantize(output_, v, 1.0f / *scale_, zero_point_ ? Halide::Expr(*zero_point_) : 0, target) : store_as(type_, v);
     }
 
 private:

@@ -21,16 +21,20 @@ return schedule "layer_norm" {
   apply = function(k, p, target)
     local lanes = target:lanes "f32"
 
-    local row = rows.tasks(k, k.y, { rows = p.rows, lanes = lanes, over_cols = { "residual_out" } })
+    local row = rows.tasks(k, k.y, {
+      rows = p.rows, lanes = lanes, over_cols = { "residual_out" }, over_rows = { "row_scale", "block_scale" },
+    })
 
     if k:has "added" then
       k.added:compute_at(row):vectorize("col", lanes, "guard")
     end
+    if k:has "first" then k.first:compute_at(row) end
     k.mean:compute_at(row)
     k.inv_std:compute_at(row)
     for _, sum in ipairs { k.sum, k.sum_sq } do
       reduce.in_lanes(sum, "col", { at = row, lanes = lanes, accum = p.accum, cols = k.x:dim(0):extent() })
     end
+    rows.own_scales(k, row, { lanes = lanes, accum = p.accum })
     if k:has "added" then
       -- With a residual, prefetches of the next row pay on AMD's processors, most in bf16. RMSNorm gains nothing by them.
       if not processor.is_intel(target) then

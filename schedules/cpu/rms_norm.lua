@@ -18,7 +18,7 @@ return schedule "rms_norm" {
     local lanes = target:lanes "f32"
 
     local row = rows.tasks(k, k.y, {
-      rows = p.rows, lanes = lanes, over_cols = { "residual_out" }, over_rows = { "row_scale" },
+      rows = p.rows, lanes = lanes, over_cols = { "residual_out" }, over_rows = { "row_scale", "block_scale" },
     })
 
     if k:has "added" then
@@ -30,9 +30,6 @@ return schedule "rms_norm" {
     end
     k.inv_rms:compute_at(row)
     reduce.in_lanes(k.sum_sq, "col", { at = row, lanes = lanes, accum = p.accum })
-    if k:has "peak" then
-      k.inv_scale:compute_at(row)
-      reduce.in_lanes(k.peak, "col", { at = row, lanes = lanes, accum = p.accum })
-    end
+    rows.own_scales(k, row, { lanes = lanes, accum = p.accum })
   end,
 }

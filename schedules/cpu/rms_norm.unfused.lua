@@ -14,10 +14,7 @@ return schedule "rms_norm" {
     end
     rows.materialise({ k.sum_sq, k.inv_rms }, { row = "row", task = 8 })
     k.sum_sq:update(0):atomic():vectorize("col", 4 * lanes, "guard"):parallel("row", 8, "guard")
-    if k:has "peak" then
-      rows.materialise({ k.peak, k.inv_scale, k.row_scale }, { row = "row", task = 8 })
-      k.peak:update(0):atomic():vectorize("col", 4 * lanes, "guard"):parallel("row", 8, "guard")
-    end
+    rows.own_scales_in_passes(k, lanes)
     k.y:parallel("row", 8, "guard"):vectorize("col", lanes, "guard")
   end,
 }

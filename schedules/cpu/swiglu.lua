@@ -4,6 +4,7 @@
 -- reads are in cache. Few rows run at the speed at which the weights come from memory.
 
 local gemm = require "lib.gemm"
+local rows = require "lib.rows"
 
 return schedule "swiglu" {
   target = "cpu",
@@ -22,7 +23,7 @@ return schedule "swiglu" {
 
   apply = function(k, p, target)
     k.y:dim(0):set_min(0)
-    gemm.register_tiles(k.y, { k.gate, k.up }, gemm.packed(target, k.x, k.x_f, {
+    gemm.register_tiles(rows.quantised_after(k, target), { k.gate, k.up }, gemm.packed(target, k.x, k.x_f, {
       m = k.y:dim(1):extent(), panel = p.panel, rows = p.rows, task = p.task,
     }))
   end,

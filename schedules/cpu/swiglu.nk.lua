@@ -3,6 +3,7 @@
 -- and never packed; from some tens of rows on swiglu.lua wins, as it adds up no lanes.
 
 local gemm = require "lib.gemm"
+local rows = require "lib.rows"
 
 return schedule "swiglu" {
   target = "cpu",
@@ -20,7 +21,7 @@ return schedule "swiglu" {
   end,
 
   apply = function(k, p, target)
-    gemm.dot_products(k.y, { k.gate, k.up }, {
+    gemm.dot_products(rows.quantised_after(k, target), { k.gate, k.up }, {
       m = k.y:dim(1):extent(),
       lanes = target:lanes "f32",
       columns = p.columns,

@@ -2,6 +2,7 @@
 -- multiplied with it, as a product with an epilogue is in a library that cannot take two weights.
 
 local gemm = require "lib.gemm"
+local rows = require "lib.rows"
 
 return schedule "swiglu" {
   target = "cpu",
@@ -12,6 +13,6 @@ return schedule "swiglu" {
     local tiles = gemm.packed(target, k.x, k.x_f, { shared = true, m = k.y:dim(1):extent(), panel = p.panel })
     k.y:dim(0):set_min(0)
     gemm.register_tiles(k.up:in_():compute_root(), k.up, tiles)
-    gemm.register_tiles(k.y, k.gate, tiles)
+    gemm.register_tiles(rows.quantised_after(k, target), k.gate, tiles)
   end,
 }

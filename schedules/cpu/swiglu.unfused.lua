@@ -18,6 +18,8 @@ return schedule "swiglu" {
       }))
     end
     rows.materialise({ k.activated }, { row = "row", inner = "col", lanes = lanes, task = 8 })
+    if k:has "h" then rows.materialise({ k.h }, { row = "row", inner = "col", lanes = lanes, task = 8 }) end
+    rows.own_scales_in_passes(k, lanes)
     k.y:parallel("row", 8, "guard"):vectorize("col", lanes, "guard")
   end,
 }

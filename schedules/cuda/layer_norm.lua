@@ -16,7 +16,7 @@ return schedule "layer_norm" {
 
   versions = function(k, p, target)
     local sums = k:has "residual_out"
-    return rows.versions(k.x, k.y, p, target, { sums = sums, a_row_each = sums })
+    return rows.versions(k.x, k.y, p, target, { sums = sums, a_row_each = sums or k:has "inv_scale" })
   end,
 
   apply = function(k, p)
@@ -34,6 +34,10 @@ return schedule "layer_norm" {
       rows.blocks(k.residual_out, o)
       k.residual_out:compute_with(k.y, o.at[2])
       k.residual_out:stream()
+    end
+    if k:has "first" then
+      grid.each_thread(k.first:bound_extent("row", 1), o)
+      rows.own_scales(k, o, { k.sum, k.mean, k.sum_sq, k.inv_std })
     end
     reduce.in_block(k.sum, "col", o)
     reduce.in_block(k.sum_sq, "col", o)

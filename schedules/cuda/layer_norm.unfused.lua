@@ -5,6 +5,7 @@
 local elementwise = require "lib.gpu_elementwise"
 local grid = require "lib.gpu_grid"
 local reduce = require "lib.gpu_reduce"
+local rows = require "lib.gpu_rows"
 
 return schedule "layer_norm" {
   target = "cuda",
@@ -20,10 +21,15 @@ return schedule "layer_norm" {
       elementwise.vectors(k.h:compute_root(), o)
       elementwise.vectors(k.residual_out, o)
     end
+    if k:has "first" then
+      elementwise.elements(k.first:compute_root(), o)
+      elementwise.elements(k.first:update(0), o)
+    end
     reduce.rows(k.sum, "col", o)
     elementwise.elements(k.mean:compute_root(), o)
     reduce.rows(k.sum_sq, "col", o)
     elementwise.elements(k.inv_std:compute_root(), o)
+    rows.own_scales_in_passes(k, o)
     elementwise.vectors(k.y, o)
   end,
 }

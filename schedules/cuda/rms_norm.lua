@@ -13,7 +13,7 @@ return schedule "rms_norm" {
 
   versions = function(k, p, target)
     local sums = k:has "residual_out"
-    return rows.versions(k.x, k.y, p, target, { sums = sums, a_row_each = sums or k:has "row_scale" })
+    return rows.versions(k.x, k.y, p, target, { sums = sums, a_row_each = sums or k:has "inv_scale" })
   end,
 
   apply = function(k, p)
@@ -28,12 +28,7 @@ return schedule "rms_norm" {
       k.residual_out:compute_with(k.y, o.at[2])
       k.residual_out:stream()
     end
-    if k:has "row_scale" then
-      rows.blocks_around(k.row_scale, {}, o)
-      k.row_scale:compute_with(k.y, o.at[2])
-      grid.each_thread(k.inv_scale, o)
-      reduce.in_block(k.peak, "col", o)
-    end
+    rows.own_scales(k, o)
     reduce.in_block(k.sum_sq, "col", o)
     grid.each_thread(k.inv_rms, o)
   end,

@@ -4,6 +4,7 @@
 local elementwise = require "lib.gpu_elementwise"
 local grid = require "lib.gpu_grid"
 local reduce = require "lib.gpu_reduce"
+local rows = require "lib.gpu_rows"
 
 return schedule "rms_norm" {
   target = "cuda",
@@ -21,11 +22,7 @@ return schedule "rms_norm" {
     end
     reduce.rows(k.sum_sq, "col", o)
     elementwise.elements(k.inv_rms:compute_root(), o)
-    if k:has "peak" then
-      reduce.rows(k.peak, "col", o)
-      elementwise.elements(k.inv_scale:compute_root(), o)
-      elementwise.elements(k.row_scale, o)
-    end
+    rows.own_scales_in_passes(k, o)
     elementwise.vectors(k.y, o)
   end,
 }

@@ -3,6 +3,7 @@
 
 local gemm = require "lib.gpu_gemm"
 local grid = require "lib.gpu_grid"
+local rows = require "lib.gpu_rows"
 
 return schedule "swiglu" {
   target = "cuda",
@@ -34,6 +35,6 @@ return schedule "swiglu" {
   end,
 
   apply = function(k, p)
-    gemm.tensor_tiles(k.y, { k.gate, k.up }, p, { cluster = p.cluster })
+    gemm.tensor_tiles(rows.quantised_after(k), { k.gate, k.up }, p, { cluster = p.cluster })
   end,
 }

@@ -2,6 +2,7 @@
 -- up, several on a multiprocessor, whose warps share the depth.
 
 local gemm = require "lib.gpu_gemm"
+local rows = require "lib.gpu_rows"
 
 return schedule "swiglu" {
   target = "cuda",
@@ -23,6 +24,6 @@ return schedule "swiglu" {
   end,
 
   apply = function(k, p)
-    gemm.tensor_tiles(k.y, { k.gate, k.up }, p)
+    gemm.tensor_tiles(rows.quantised_after(k), { k.gate, k.up }, p)
   end,
 }

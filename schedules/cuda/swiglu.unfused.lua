@@ -3,6 +3,7 @@
 
 local elementwise = require "lib.gpu_elementwise"
 local gemm = require "lib.gpu_gemm"
+local rows = require "lib.gpu_rows"
 
 return schedule "swiglu" {
   target = "cuda",
@@ -29,6 +30,10 @@ return schedule "swiglu" {
     local o = { rows = { "row" }, threads = p.threads, unroll = p.unroll }
     for _, acc in ipairs { k.gate, k.up } do gemm.tensor_tiles(acc:in_():compute_root(), acc, p) end
     elementwise.vectors(k.activated:compute_root(), o)
+    if k:has "h" then
+      elementwise.vectors(k.h:compute_root(), o)
+      rows.own_scales_in_passes(k, { rows = o.rows, threads = p.threads, vector = 8, unroll = p.unroll })
+    end
     elementwise.vectors(k.y, o)
   end,
 }

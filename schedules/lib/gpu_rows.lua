@@ -1,5 +1,6 @@
 -- Rows of a matrix on a GPU: a block has a row, or several short ones, whose threads have neighbouring vectors of columns.
 
+local elementwise = require "lib.gpu_elementwise"
 local grid = require "lib.gpu_grid"
 local reduce = require "lib.gpu_reduce"
 
@@ -200,6 +201,71 @@ function rows.in_shared(func, col, row, o)
   grid.over_threads(func, col, o)
   func:reorder("lane", "step", "chunk", "thread"):gpu_threads "thread"
   grid.in_registers(func)
+end
+
+-- Has the block that computes a row of y compute its scales, where they are not given: one, or one for each 128 columns.
+--
+--   blocks row
+--     peak = part of all threads                                -- for a row
+--     threads: eighths of 16 columns; threads: peak of 16 eighths    -- for blocks of columns, in shared memory
+--     threads thread: y = f(peak)
+--
+-- Needs rows in blocks of their own.
+--
+-- statistics     Funcs over [row] that a peak needs: of one row, where Halide would make a range of that of y and that of the scales
+function rows.own_scales(k, o, statistics)
+  if not k:has "inv_scale" then return end
+  for _, func in ipairs(statistics or {}) do func:bound_extent("row", 1) end
+  if k:has "row_scale" then
+    rows.blocks_around(k.row_scale, {}, o)
+    k.row_scale:compute_with(k.y, o.at[2])
+    grid.each_thread(k.inv_scale, o)
+    reduce.in_block(k.peak, "col", o)
+  else
+    local function in_shared(func) return func:compute_at(o.at[1], o.at[2]):store_in "gpu_shared":bound_extent("row", 1) end
+    local function by_threads(stage, loop)
+      stage:split(loop, o.threads, "guard", "chunk", "thread")
+      stage:gpu_threads "thread"
+    end
+    rows.blocks_around(k.block_scale, {}, o)
+    k.block_scale:compute_with(k.y, o.at[2])
+    by_threads(k.block_scale, "block")
+    by_threads(in_shared(k.inv_scale), "block")
+    k.peak:update(0):split("col", 8, "guard", "part", "in_part")
+    local part = k.peak:update(0):rfactor("part", { "of_part" })
+    by_threads(in_shared(k.peak), "block")
+    by_threads(k.peak:update(0), "block")
+    for _, stage in ipairs { in_shared(part), part:update(0) } do by_threads(stage, grid.fuse(stage, { "of_part", "block" })) end
+  end
+end
+
+-- What a product is to be stored in, before its rows are rounded by scales of their own if they are: k.h, or else k.y itself.
+--
+--   h; for row: peak; for row: for col: y = f(h, peak)
+--     ->
+--   h                                                           -- the caller's business
+--   blocks row: as own_scales() has it
+function rows.quantised_after(k)
+  if not k:has "h" then return k.y end
+  local o = { at = { k.y, "row" }, threads = 256, vector = 8, unroll = 2 }
+  rows.blocks(k.y, o)
+  rows.own_scales(k, o)
+  return k.h:compute_root()
+end
+
+-- Scales of rows or blocks with a kernel for each stage.
+function rows.own_scales_in_passes(k, o)
+  if not k:has "inv_scale" then return end
+  local values = { threads = o.threads, rows = { "row" } }
+  if k:has "row_scale" then
+    reduce.rows(k.peak, "col", o)
+  else
+    values.rows = { "block", "row" }
+    elementwise.elements(k.peak:compute_root(), values)
+    elementwise.elements(k.peak:update(0), values)
+  end
+  elementwise.elements(k.inv_scale:compute_root(), values)
+  elementwise.elements(k:has "row_scale" and k.row_scale or k.block_scale, values)
 end
 
 -- Has a block handle several loops, as those of a group of channels or of an image.

@@ -62,6 +62,41 @@ function rows.tasks(k, y, o)
   return row
 end
 
+-- Has the task that computes a row of y compute its scales, where they are not given: one, or one for each 128 columns.
+--
+--   for row_in_task
+--     peak of the row, or for block: peak of 128 columns
+--     for col: vectorized y = f(peak)
+--
+-- row      the loop over the rows of a task      lanes, accum     as of reduce.in_lanes
+function rows.own_scales(k, row, o)
+  if not k:has "inv_scale" then return end
+  k.inv_scale:compute_at(row)
+  reduce.in_lanes(k.peak, "col", { at = row, lanes = o.lanes, accum = o.accum })
+end
+
+-- What a product is to be stored in, before its rows are rounded by scales of their own if they are: k.h, or else k.y itself.
+--
+--   h; for row: peak; for row: for col: y = f(h, peak)
+--     ->
+--   h                                                           -- the caller's business
+--   parallel task
+--     for row_in_task: as own_scales() has it
+function rows.quantised_after(k, target)
+  if not k:has "h" then return k.y end
+  local lanes = target:lanes "f32"
+  local row = rows.tasks(k, k.y, { rows = 8, lanes = lanes, over_rows = { "row_scale", "block_scale" } })
+  rows.own_scales(k, row, { lanes = lanes, accum = 4 })
+  return k.h:compute_root()
+end
+
+-- Scales of rows or blocks with a pass over all rows for each stage.
+function rows.own_scales_in_passes(k, lanes)
+  if not k:has "inv_scale" then return end
+  rows.materialise({ k.peak, k.inv_scale, k:has "row_scale" and k.row_scale or k.block_scale }, { row = "row", task = 8 })
+  k.peak:update(0):atomic():vectorize("col", 4 * lanes, "guard"):parallel("row", 8, "guard")
+end
+
 -- Rounds the rows of a matrix, each by a scale of its own, once for all products that read them.
 --
 --   for row: peak; for row: for col: q = f(col, row) / peak(row); for row: scale = f(peak(row))

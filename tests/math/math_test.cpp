@@ -8,6 +8,7 @@
 #include "math/activation.h"
 #include "math/compare.h"
 #include "math/exp.h"
+#include "math/float8_rounding.h"
 #include "math/pow.h"
 #include "math/quantize.h"
 #include "math/tanh.h"
@@ -258,6 +259,48 @@ TEST_CASE("quantize: ties to even, clamped, NaN is the zero point") {
                 }
                 CHECK(wrong == 0);
             }
+        }
+    }
+}
+
+TEST_CASE("float8: nearest, ties to even, saturated, NaN stays") {
+    for (const Float8 type : {Float8::kE4M3, Float8::kE5M2}) {
+        const int digits = type == Float8::kE4M3 ? 3 : 2, bias = type == Float8::kE4M3 ? 7 : 15,
+                  largest = type == Float8::kE4M3 ? 0x7e : 0x7b;
+        std::vector<double> numbers;  // of bytes without a sign, in their order
+        for (int byte = 0; byte <= largest; byte++) {
+            const int exponent = byte >> digits, rest = byte & ((1 << digits) - 1);
+            numbers.push_back(std::ldexp(exponent == 0 ? rest : rest + (1 << digits), std::max(exponent, 1) - bias - digits));
+        }
+        REQUIRE(numbers.back() == double(largest_float8(type)));
+        std::vector<float> points = {0, INFINITY, -INFINITY};
+        for (size_t i = 0; i + 1 < numbers.size(); i++) {
+            for (double v : {numbers[i], (numbers[i] + numbers[i + 1]) / 2}) {
+                points.insert(points.end(), {float(v), float(-v)});
+            }
+        }
+        const auto x = samples(40009, around(points, 2));
+        for (const auto &target : targets()) {
+            INFO(target.to_string());
+            const auto y = evaluate<uint8_t>([&](const auto &v) { return float8_of_f32(type, v); }, x, target);
+            size_t wrong = 0;
+            for (size_t i = 0; i < x.size(); i++) {
+                if (std::isnan(x[i])) {
+                    wrong += y[i] != 0x7f;
+                    continue;
+                }
+                const double size = std::fabs(double(x[i]));
+                size_t byte =
+                    size_t(std::lower_bound(numbers.begin(), numbers.end(), size) - numbers.begin());  // the first that is as large
+                if (byte == numbers.size()) {
+                    byte--;
+                } else if (byte > 0) {
+                    const double below = size - numbers[byte - 1], above = numbers[byte] - size;
+                    byte -= below < above || (below == above && byte % 2 == 1);
+                }
+                wrong += y[i] != (byte | (std::signbit(x[i]) ? 0x80 : 0));
+            }
+            CHECK(wrong == 0);
         }
     }
 }

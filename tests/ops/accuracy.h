@@ -19,7 +19,7 @@ struct Accuracy {
 /** By the type of the result, and by the bound of its norm where there is one. */
 using Accuracies = std::map<std::pair<std::string, double>, Accuracy>;
 
-/** Adds an output. Integers of 32 bits are exact and so have no row; few elements may all be what is left of large
+/** Adds an output. Integers of 32 bits are exact and so have no row, nor have numbers of 8 bits, which are checked to be the nearest; few elements may all be what is left of large
  * numbers that cancelled, and are not counted. */
 void add_output(Accuracies &all, const halide_type_t &type, const std::vector<double> &got, const std::vector<Expected> &want,
                 double norm_bound, double norm_seen);

@@ -37,7 +37,7 @@ public:
                 {"activation", {"none", "relu", "gelu_tanh", "gelu_erf", "silu", "log_relu"}},
                 {"add_residual", {"false", "true"}},
                 {"order", {kUsual, "residual,activation,bias,scale", "bias,scale,residual,activation", "activation,residual,scale,bias"}},
-                {"output", {"same", "float32", "float16", "bfloat16", "int8", "uint8"}},
+                {"output", {"same", "float32", "float16", "bfloat16", "int8", "uint8", "float8_e4m3"}},
                 {"target", {"avx2", "host"}}};
     }
 

@@ -13,7 +13,7 @@ public:
         return {{"schedule", {"", "unfused"}},
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"activation", {"none", "relu", "gelu_tanh", "gelu_erf", "silu", "log_relu"}},
-                {"output", {"same", "uint8", "int8"}},
+                {"output", {"same", "uint8", "int8", "float8_e4m3"}},
                 {"target", {"avx2", "host"}}};
     }
 

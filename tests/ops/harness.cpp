@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "float8.h"
 #include "kernel/arithmetic.h"
 #include "kernel/cpu.h"
 #include "kernel/element.h"
@@ -41,7 +42,29 @@ double rounded(const halide_type_t &type, double value) {
     return load_element(type, &stored);
 }
 
+// An 8-bit number rounded to nearest, ties to even, saturated.
+double rounded_float8(double value, int exponent_bits) {
+    if (std::isnan(value)) {
+        return value;
+    }
+    const int digits = 7 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1;
+    const double largest = exponent_bits == 4 ? 448 : 57344;
+    if (std::fabs(value) >= largest) {
+        return std::copysign(largest, value);
+    }
+    const int exponent = std::max(value == 0 ? 0 : std::ilogb(value), 1 - bias);
+    const double unit = std::ldexp(1, exponent - digits);
+    return std::nearbyint(value / unit) * unit;
+}
+
 bool agrees(const halide_type_t &type, double got, const Expected &want) {
+    if (const int bits = want.float8_exponent) {
+        const double number = float8(int(got), bits), error = std::isinf(want.value) ? 0 : want.error;
+        if (std::isnan(want.value)) {
+            return std::isnan(number);
+        }
+        return (want.or_less || number >= rounded_float8(want.value - error, bits)) && number <= rounded_float8(want.value + error, bits);
+    }
     if (std::isnan(want.value)) {
         return std::isnan(got);
     }
@@ -316,7 +339,9 @@ std::string check_call(const OpTest &test, const CompiledKernel &kernel, Call &c
             return fmt::format("{} {}", o.name, wrong);
         }
         // A logarithm makes of the error of an argument near 0 as much as there is, and a few elements may all be such near 0.
-        const bool usual = random && !call.problem.is("activation", "log_relu");
+        // Scales are of what was rounded before.
+        const bool is_scale = o.name == "row_scale" || o.name == "block_scale";
+        const bool usual = random && !is_scale && !call.problem.is("activation", "log_relu");
         const bool bounded = usual && call.problem.is("type", "bfloat16") && got.size() >= 64 && !is_integer(output.type());
         const double error = bounded ? relative_error(output.type(), got, want) : 0, most = test.most_in_bf16(call.problem);
         if (error > most) {

@@ -29,7 +29,8 @@ public:
         return {{"schedule", {"", "unfused"}},
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"add_residual", {"false", "true"}},
-                {"output", {"same", "bfloat16", "int8", "uint8"}},
+                {"output", {"same", "bfloat16", "int8", "uint8", "float8_e4m3", "float8_e5m2"}},
+                {"scaling", {"tensor", "row", "block"}},
                 {"set.statistics", {"two_pass", "one_pass"}},
                 {"target", {"avx2", "host"}}};
     }
@@ -40,6 +41,7 @@ public:
 
     void settle(Assignments &build) const override {
         settle_held_rows(build);
+        settle_scaling(build);
         // It tunes nothing; there the generator has the choice.
         if (build["schedule"] == "unfused" && build.count("set.statistics")) {
             build["statistics"] = build["set.statistics"];
@@ -80,7 +82,8 @@ public:
 
     std::string held_to() const override {
         return "(4 + cols/8) (mean \\|x - first\\| / deviation \\|weight\\| + \\|scaled\\|) + \\|mean\\| / deviation \\|weight\\| where "
-               "not all are equal + 4 (\\|scaled\\| + \\|bias\\|); in one pass \\|scaled\\| times 1 + mean (x - first)^2 / variance";
+               "not all are equal + 4 (\\|scaled\\| + \\|bias\\|); in one pass \\|scaled\\| times 1 + mean (x - first)^2 / variance; 8 "
+               "bits by scales of their own twice that";
     }
 
     std::vector<std::string> open_dims() const override {
@@ -122,13 +125,16 @@ public:
             const double var = sum_sq / cols + p.scalar("eps", 0), inv = 1 / std::sqrt(var);
             // The error of the mean also enters the two-pass variance, squared.
             const double inv_error = tolerance.inv(one_pass ? distance_sq / cols : mean_error * mean_error, var);
+            std::vector<Expected> row;
             for (int c = 0; c < cols; c++) {
                 const double w = p["weight"](c), b = p["bias"](c);
                 const double scaled = (h[c] - mean) * inv * w;
                 const double error =
                     mean_error * inv * std::fabs(w) + inv_error * std::fabs(scaled) + 8 * kRoundoff * (std::fabs(scaled) + std::fabs(b));
-                y.push_back(stored_y(p, {scaled + b, error}));
+                row.push_back({scaled + b, error});
             }
+            row = stored_row(p, output, row);
+            y.insert(y.end(), row.begin(), row.end());
         }
         return y;
     }

@@ -93,6 +93,8 @@ struct Expected {
     double value, error;
     /** Or less: of a logarithm whose argument may be 0 where it is rounded. */
     bool or_less = false;
+    /** Of a byte that is a number of floating point, its exponent's bits. */
+    int float8_exponent = 0;
 };
 
 /** One call. */

@@ -21,9 +21,12 @@ struct RmsNormTolerance {
 class RmsNormTest : public OpTest {
 public:
     std::vector<Choice> choices() const override {
-        return {{"schedule", {"", "unfused"}},       {"type", {"float32", "float16", "bfloat16"}},
-                {"add_residual", {"false", "true"}}, {"output", {"same", "float32", "float16", "bfloat16", "int8", "uint8"}},
-                {"scaling", {"tensor", "row"}},      {"target", {"avx2", "host"}}};
+        return {{"schedule", {"", "unfused"}},
+                {"type", {"float32", "float16", "bfloat16"}},
+                {"add_residual", {"false", "true"}},
+                {"output", {"same", "float32", "float16", "bfloat16", "int8", "uint8", "float8_e4m3", "float8_e5m2"}},
+                {"scaling", {"tensor", "row", "block"}},
+                {"target", {"avx2", "host"}}};
     }
 
     std::vector<Choice> cuda_choices() const override {
@@ -32,9 +35,7 @@ public:
 
     void settle(Assignments &build) const override {
         settle_held_rows(build);
-        if (build["output"] != "int8") {
-            build.erase("scaling");
-        }
+        settle_scaling(build);
     }
 
     std::vector<Case> cases(const Assignments &build) const override {
@@ -49,7 +50,7 @@ public:
     }
 
     std::string held_to() const override {
-        return "(4 + cols/32) of \\|y\\|; 8 bits by rows twice that";
+        return "(4 + cols/32) of \\|y\\|; 8 bits by scales of their own twice that";
     }
 
     std::vector<std::string> open_dims() const override {
@@ -65,29 +66,22 @@ public:
         const RmsNormTolerance tolerance(cols);
         std::vector<Expected> result;
         for (int r = 0; r < rows; r++) {
-            double sum = 0, peak = 0;
+            double sum = 0;
             std::vector<double> h;
             for (int c = 0; c < cols; c++) {
                 h.push_back(p.has("residual") ? stored(p, p["x"](c, r) + p["residual"](c, r)) : p["x"](c, r));
                 sum += h[c] * h[c];
-                const double weighed = std::fabs(h[c] * p["weight"](c));
-                peak = std::isnan(weighed) || std::isnan(peak) ? kNaN : std::max(peak, weighed);
             }
-            const double inv = 1 / std::sqrt(sum / std::max(cols, 1) + p.scalar("eps", 0)), scale = peak * inv / 127;
-            if (output == "row_scale") {
-                result.push_back({scale, tolerance(scale)});
-                continue;
-            }
+            const double inv = 1 / std::sqrt(sum / std::max(cols, 1) + p.scalar("eps", 0));
+            std::vector<Expected> row;
             for (int c = 0; c < cols; c++) {
                 const double value = h[c] * inv * p["weight"](c);
-                if (output == "residual_out") {
-                    result.push_back({h[c], 0});
-                } else if (p.is("scaling", "row")) {  // the sum's error is in the scale as well
-                    result.push_back(quantized(p, {value, 2 * tolerance(value)}, scale, 0));
-                } else {
-                    result.push_back(stored_y(p, {value, tolerance(value)}));
-                }
+                row.push_back(output == "residual_out" ? Expected{h[c], 0} : Expected{value, tolerance(value)});
             }
+            if (output != "residual_out") {
+                row = stored_row(p, output, row);
+            }
+            result.insert(result.end(), row.begin(), row.end());
         }
         return result;
     }

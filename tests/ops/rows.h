@@ -107,13 +107,39 @@ inline double stored(const Problem &p, double value) {
     return halyard::load_element(type, &bits);
 }
 
+/** Bits of the exponent of an output in 8-bit floating point, or 0. */
+inline int float8_exponent(const Problem &p) {
+    return p.is("output", "float8_e4m3") ? 4 : p.is("output", "float8_e5m2") ? 5 : 0;
+}
+
 inline bool is_8_bit(const Problem &p) {
-    return p.is("output", "int8") || p.is("output", "uint8");
+    return p.is("output", "int8") || p.is("output", "uint8") || float8_exponent(p) != 0;
+}
+
+/** As the storage type holds what is off by an error: off by that of both ends. */
+inline Expected stored_within(const Problem &p, const Expected &e) {
+    if (std::isinf(stored(p, e.value))) {
+        return {stored(p, e.value), 0};
+    }
+    const double low = stored(p, e.value - e.error), high = stored(p, e.value + e.error);
+    return {e.value, std::max({e.error, e.value - low, high - e.value}), e.or_less};
+}
+
+/** The largest number of an output of 8 bits, which the largest of a row becomes by a scale of its own. */
+inline double largest_8_bit(const Problem &p) {
+    return float8_exponent(p) == 4 ? 448 : float8_exponent(p) == 5 ? 57344 : 127;
 }
 
 /** What an 8-bit output holds for a value: `scale` and `zero_point` of math/quantize.h, which are in
  * f32, with an error of 3 roundings. */
 inline Expected quantized(const Problem &p, const Expected &e, double scale, double zero_point) {
+    if (const int exponent = float8_exponent(p)) {
+        if (scale == 0) {
+            return {0, 0, false, exponent};
+        }
+        const double q = e.value / scale;
+        return {q, e.error / scale + 3 * kRoundoff * std::fabs(q), e.or_less, exponent};
+    }
     if (std::isnan(e.value) || std::isnan(scale) || (e.value == 0 && scale == 0)) {
         return {zero_point, 0};
     }
@@ -128,6 +154,54 @@ inline Expected quantized(const Problem &p, const Expected &e, double scale, dou
 /** By y_scale and y_zero_point where the output, or another one than y, has 8 bits. */
 inline Expected stored_y(const Problem &p, const Expected &e, const std::string &y = "y") {
     return is_8_bit(p) ? quantized(p, e, p.scalar(y + "_scale", 0), p.scalar(y + "_zero_point", 0)) : e;
+}
+
+/** Scales that are computed are for 8 bits without a zero point. */
+inline void settle_scaling(Assignments &build) {
+    const std::string &output = build["output"];
+    if (output != "int8" && output != "float8_e4m3" && output != "float8_e5m2") {
+        build.erase("scaling");
+    }
+}
+
+/** A row of y, of row_scale or of block_scale, where the row is to be this before it is stored. */
+inline std::vector<Expected> stored_row(const Problem &p, const std::string &output, const std::vector<Expected> &row) {
+    std::vector<Expected> result;
+    const bool own = p.is("scaling", "row") || p.is("scaling", "block");
+    const size_t block = p.is("scaling", "block") ? 128 : std::max(row.size(), size_t(1));
+    if (!own) {
+        for (const auto &e : row) {
+            result.push_back(stored_y(p, e));
+        }
+        return result;
+    }
+    for (size_t first = 0; first < row.size() || (first == 0 && block == 1); first += block) {
+        const size_t end = std::min(row.size(), first + block);
+        double peak = 0, low = 0, high = 0;
+        for (size_t c = first; c < end; c++) {
+            const double size = std::fabs(row[c].value), error = std::isfinite(size) ? row[c].error : 0;
+            peak = std::isnan(size) || std::isnan(peak) ? kNaN : std::max(peak, size);
+            low = std::max(low, size - error);
+            high = std::max(high, size + error);
+        }
+        const bool finite = std::isfinite(peak);
+        const double error = finite ? std::max(high - peak, peak - low) : 0, scale = peak / largest_8_bit(p);
+        if (output != "y") {
+            result.push_back({scale, error / largest_8_bit(p) + 2 * kRoundoff * std::fabs(scale)});
+            continue;
+        }
+        for (size_t c = first; c < end; c++) {  // the error of the largest is in the scale as well
+            const Expected &e = row[c];
+            if (finite) {
+                const double of_scale = peak > error ? error / (peak - error) * (std::fabs(e.value) + e.error) : 0;
+                result.push_back(quantized(p, {e.value, e.error + of_scale}, scale, 0));
+            } else {
+                const double q = e.value / scale;  // 0 of what is finite
+                result.push_back({float8_exponent(p) == 0 && std::isnan(q) ? 0 : q, 0, false, float8_exponent(p)});
+            }
+        }
+    }
+    return result;
 }
 
 }  // namespace ops_test

@@ -36,7 +36,7 @@ public:
                 {"masked", {"false", "true"}},
                 {"causal", {"false", "true"}},
                 {"log", {"false", "true"}},
-                {"output", {"same", "float32", "float16", "bfloat16", "int8", "uint8"}},
+                {"output", {"same", "float32", "float16", "bfloat16", "int8", "uint8", "float8_e4m3"}},
                 {"target", {"avx2", "host"}}};
     }
 

@@ -11,7 +11,13 @@ public:
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"add_bias", {"false", "true"}},
                 {"activation", {"silu", "gelu_tanh", "gelu_erf", "relu"}},
+                {"output", {"same", "float32", "int8", "float8_e4m3", "float8_e5m2"}},
+                {"scaling", {"tensor", "row", "block"}},
                 {"target", {"avx2", "host"}}};
+    }
+
+    void settle(Assignments &build) const override {
+        settle_scaling(build);
     }
 
     std::vector<Case> cases(const Assignments & /*build*/) const override {
@@ -42,13 +48,22 @@ public:
     }
 
     std::vector<Expected> expected(const Problem &p) const override {
+        return expected_of("y", p);
+    }
+
+    std::vector<Expected> expected_of(const std::string &output, const Problem &p) const override {
+        const bool rounded = p.is("scaling", "row") || p.is("scaling", "block");
         std::vector<Expected> y;
         for (int row = 0; row < p.dim("m"); row++) {
+            std::vector<Expected> h;
             for (int col = 0; col < p.dim("n"); col++) {
                 const Inexact gate = linear(p, "x", row, "w_gate", col, p.dim("k"), "bias_gate");
                 const Inexact up = linear(p, "x", row, "w_up", col, p.dim("k"), "bias_up");
-                y.push_back(expect(times(activated(activation_of(p, "silu"), gate), up)));
+                const Expected e = expect(times(activated(activation_of(p, "silu"), gate), up));
+                h.push_back(rounded ? stored_within(p, e) : e);
             }
+            const std::vector<Expected> of_row = stored_row(p, output, h);
+            y.insert(y.end(), of_row.begin(), of_row.end());
         }
         return y;
     }

@@ -7,6 +7,7 @@
 
 #include "math/activation.h"
 #include "math/exp.h"
+#include "math/float8_rounding.h"
 #include "math/pow.h"
 #include "math/tanh.h"
 #include "math/trig.h"
@@ -45,6 +46,8 @@ const Function *function_of(const std::string &name) {
         {"erf", {1, [](const Arguments &a) { return select(is_nan_f32(a[0]), a[0], erf_f32(a[0])); }, {}}},
         {"sin", {1, [](const Arguments &a) { return sin_f32(a[0]); }, is_large_angle}},
         {"cos", {1, [](const Arguments &a) { return cos_f32(a[0]); }, is_large_angle}},
+        {"to_e4m3", {1, [](const Arguments &a) { return float8_of_f32(Float8::kE4M3, a[0]); }, {}}},
+        {"to_e5m2", {1, [](const Arguments &a) { return float8_of_f32(Float8::kE5M2, a[0]); }, {}}},
         {"pow", {2, [](const Arguments &a) { return pow_f32(a[0], a[1]); }, {}}},
     };
     const auto it = kFunctions.find(name);
@@ -109,14 +112,17 @@ private:
         const bool half = name.empty() && op->type.element_of() == Float(16);
         name = half ? without("_f16", op->name) : name.empty() ? without("f", op->name) : name;
         // Without FMA the rest of x / ln(2) has an error that grows with x.
-        const Function *f = half || op->type == f32 ? function_of(name == "exp" && !has_fma_ ? "exact exp" : name) : nullptr;
+        const Type of_arguments = half ? op->type : f32;
+        const Function *f = half || (!op->args.empty() && op->args[0].type() == f32)
+                                ? function_of(name == "exp" && !has_fma_ ? "exact exp" : name)
+                                : nullptr;
         if (!f || op->args.size() != f->arguments) {
             return IRMutator::visit(op);
         }
         Arguments values, names, wide_names;
         std::vector<std::string> bound;
         for (const Expr &a : op->args) {
-            if (a.type() != op->type) {
+            if (a.type() != of_arguments) {
                 return IRMutator::visit(op);
             }
             values.push_back(cast(f32, mutate(a)));

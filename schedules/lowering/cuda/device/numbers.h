@@ -28,6 +28,42 @@ struct e5m2 {
     uint8_t bits;
 };
 
+/** x in floating point of 8 bits: rounded to nearest, ties to even, saturated; of NaN 0x7f. */
+#if !defined(HALYARD_EMULATOR) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+__device__ __forceinline__ uint8_t e4m3_bits(float x) {
+    uint16_t two;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(two) : "f"(0.0f), "f"(x));
+    return uint8_t(two);
+}
+__device__ __forceinline__ uint8_t e5m2_bits(float x) {
+    uint16_t two;
+    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(two) : "f"(0.0f), "f"(x));
+    return uint8_t(two);
+}
+#else
+/** As float8_of_f32() of math/float8_rounding.h has it, where no instruction does. */
+template<int kDigits>
+__device__ __forceinline__ uint8_t float8_bits(float x, float largest) {
+    constexpr int kBias = (1 << (6 - kDigits)) - 1, kDropped = 23 - kDigits;
+    const uint32_t bits = __float_as_uint(x), magnitude = bits & 0x7fffffffu, most = __float_as_uint(largest);
+    if (magnitude > 0x7f800000u) {
+        return 0x7f;
+    }
+    const uint32_t bounded = magnitude < most ? magnitude : most;
+    const uint32_t rounded = (bounded + ((1u << (kDropped - 1)) - 1) + ((bounded >> kDropped) & 1)) >> kDropped;
+    const float has_unit = __uint_as_float(uint32_t(127 + 1 - kBias - kDigits + 23) << 23);
+    const uint32_t subnormal = __float_as_uint(__uint_as_float(bounded) + has_unit) - __float_as_uint(has_unit);
+    const bool is_normal = bounded >= uint32_t(128 - kBias) << 23;
+    return uint8_t((is_normal ? rounded - (uint32_t(127 - kBias) << kDigits) : subnormal) | ((bits >> 24) & 0x80u));
+}
+__device__ __forceinline__ uint8_t e4m3_bits(float x) {
+    return float8_bits<3>(x, 448.0f);
+}
+__device__ __forceinline__ uint8_t e5m2_bits(float x) {
+    return float8_bits<2>(x, 57344.0f);
+}
+#endif
+
 /** Conversion as Halide's cast has it. */
 template<class To, class From>
 __device__ __forceinline__ To to(From x) {

@@ -38,7 +38,8 @@ const std::map<std::string, const char *> kMath = {
     {"trunc", "truncf"},       {"fast_inverse_sqrt", "rsqrtf"},
     {"is_nan", "isnan"},       {"is_inf", "isinf"},
     {"is_finite", "isfinite"}, {"erf", "erff"},
-    {"exp2", "exp2_approx"},
+    {"exp2", "exp2_approx"},   {"to_e4m3", "e4m3_bits"},
+    {"to_e5m2", "e5m2_bits"},
 };
 
 std::string element_text(const Type &t) {

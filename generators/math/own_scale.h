@@ -1,0 +1,97 @@
+#ifndef HALYARD_MATH_OWN_SCALE_H
+#define HALYARD_MATH_OWN_SCALE_H
+
+/** \file
+ * Outputs of 8 bits whose scales are computed with them: the largest magnitude that a scale is for becomes the largest number of
+ * the type, as products with scales of rows or of blocks take their operands (gemm_int8, gemm_fp8).
+ */
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include <Halide.h>
+
+#include "math/quantize.h"
+
+namespace halyard {
+
+/** What has a scale: the whole tensor, where it is given; a row; or each kScaleBlock columns of a row. */
+enum class ScaleOf { kTensor, kRow, kBlock };
+
+inline std::map<std::string, ScaleOf> scales_of() {
+    return {{"tensor", ScaleOf::kTensor}, {"row", ScaleOf::kRow}, {"block", ScaleOf::kBlock}};
+}
+
+constexpr int kScaleBlock = 128;
+
+/** The scales of an output y [cols, rows], of f32: row_scale [rows], or block_scale [ceil(cols / 128), rows]. */
+class OwnScale {
+public:
+    /** Adds the output that the scales are, where they are not of the tensor. They are symmetric: int8 or floating point. */
+    void add_to(Halide::Internal::GeneratorBase &generator, OutputType output, ScaleOf scaling) {
+        using namespace Halide;
+        output_ = output;
+        scaling_ = scaling;
+        if (scaling == ScaleOf::kTensor) {
+            return;
+        }
+        if (output != OutputType::kS8 && !is_float8(output)) {
+            throw CompileError("scaling=row and scaling=block are symmetric: they need output=int8, float8_e4m3 or float8_e5m2");
+        }
+        const bool row = scaling == ScaleOf::kRow;
+        scales_ = generator.add_output<Buffer<>>(row ? "row_scale" : "block_scale", Float(32), row ? 1 : 2);
+    }
+
+    /** Whether there are such scales. */
+    explicit operator bool() const {
+        return scales_ != nullptr;
+    }
+
+    /** y(col, row), where it is to be element(col) * factor, a positive number of the row. An element that is NaN makes its
+     * scale NaN, and one that is infinite its scale infinite; of zeros the scale is 0. */
+    Halide::Expr operator()(const std::function<Halide::Expr(const Halide::Expr &)> &element, const Halide::Expr &factor,
+                            const Halide::Var &col, const Halide::Var &row, const Halide::Expr &cols, const Halide::OutputImageParam &y,
+                            const Halide::Target &target) {
+        using namespace Halide;
+        // Magnitudes as integers in their order: a NaN is the largest, where a maximum of floats forgets what it had before one.
+        const auto magnitude = [&](const Expr &at) { return f32_bits(element(at)) & 0x7fffffff; };
+        std::vector<Expr> of = {row}, of_col = {row};
+        if (scaling_ == ScaleOf::kRow) {
+            RDom r(0, cols, "col");
+            peak_(row) = 0;
+            peak_(row) = max(peak_(row), magnitude(r));
+        } else {
+            of = {block_, row};
+            of_col = {col / kScaleBlock, row};
+            RDom r(0, kScaleBlock, "col");
+            const Expr at = block_ * kScaleBlock + r;
+            r.where(likely(at < cols));
+            peak_(of) = 0;
+            peak_(of) = max(peak_(of), magnitude(unsafe_promise_clamped(at, 0, cols - 1)));
+        }
+        const float most = is_float8(output_) ? largest_float8(float8_of(output_)) : 127.0f;
+        const Expr largest = reinterpret<float>(peak_(of)) * factor;
+        (*scales_)(of) = largest * (1 / most);
+        // Of what rounds to a scale of 0, all is 0; of a NaN, all is NaN, or 0 of integers.
+        inv_scale_(of) = is_float8(output_) ? select((f32_bits(largest) & 0x7fffffff) < f32_bits(most * 0x1p-126f), 0.0f, most / largest)
+                                            : most / largest;
+        const int rows_at = int(of.size()) - 1;
+        scales_->dim(rows_at).set_bounds(y.dim(1).min(), y.dim(1).extent());
+        if (scaling_ == ScaleOf::kBlock) {
+            scales_->dim(0).set_bounds(0, (cols + (kScaleBlock - 1)) / kScaleBlock);
+        }
+        return quantize(output_, element(col) * factor, inv_scale_(of_col), 0, target);
+    }
+
+private:
+    OutputType output_ = OutputType::kSame;
+    ScaleOf scaling_ = ScaleOf::kTensor;
+    Halide::GeneratorOutput<Halide::Buffer<>> *scales_ = nullptr;
+    Halide::Var block_{"block"};
+    Halide::Func peak_{"peak"}, inv_scale_{"inv_scale"};
+};
+
+}  // namespace halyard
+
+#endif
