@@ -71,7 +71,7 @@ public:
     using IRMutator::mutate;
 
     Stmt mutate(const Stmt &s) override {
-        if (!of_kernels_ && s.defined() && is_store_of_reads(s)) {
+        if (!of_kernels_ && s.defined() && is_store_of_reads(s) && (turns_known_ || !has_sum(s))) {
             return is_reached(s) ? IfThenElse::make(condition_, s) : s;
         }
         return IRMutator::mutate(s);
@@ -91,7 +91,11 @@ private:
             op->accept(&reads);
             return (reads.found && !reads.stores_output) || stores_nothing_there(op) ? IfThenElse::make(condition_, op) : Stmt(op);
         }
-        return has_no_turns(op) ? Stmt(op) : IRMutator::visit(op);
+        if (has_no_turns(op)) {
+            return op;
+        }
+        ScopedValue<bool> around(turns_known_, turns_known_ && (size_.defined() ? !depends_on_size(op->extent) : is_const(op->extent)));
+        return IRMutator::visit(op);
     }
 
     // Whether a kernel reads an input where the condition does not hold, and whether it stores what the caller gets.
@@ -185,8 +189,23 @@ private:
         return has_read_of(inputs_, e) || expr_uses_vars(e, values_read_);
     }
 
-    // Whether all that it does is to store what is computed of the inputs, or to an output that has no elements then. Sums have their loops
-    // from the algorithm, and run in tiles whose registers a condition would disturb.
+    // A sum may be one of a constant number of turns, of which a schedule has computed more than there are. In a loop that may have no turns
+    // without the condition it is of the algorithm, and runs in tiles whose registers a condition would disturb.
+    static bool has_sum(const Stmt &s) {
+        class Find : public IRVisitor {
+            using IRVisitor::visit;
+            void visit(const Store *op) override {
+                found = found || has_read_of({op->name}, op->value);
+            }
+
+        public:
+            bool found = false;
+        } find;
+        s.accept(&find);
+        return find.found;
+    }
+
+    // Whether all that it does is to store what is computed of the inputs, or to an output that has no elements then.
     bool is_store_of_reads(const Stmt &s) {
         const auto [at, is_new] = stores_reads_.emplace(s.get(), false);
         if (is_new) {
@@ -197,8 +216,7 @@ private:
 
     bool look_for_store_of_reads(const Stmt &s) {
         if (const auto *op = s.as<Store>()) {
-            return inputs_.count(op->name) > 0 ||
-                   (outputs_.count(op->name) == 0 && reads_input(op->value) && !has_read_of({op->name}, op->value));
+            return inputs_.count(op->name) > 0 || (outputs_.count(op->name) == 0 && reads_input(op->value));
         }
         if (const auto *op = s.as<Block>()) {
             return is_store_of_reads(op->first) && is_store_of_reads(op->rest);
@@ -272,6 +290,7 @@ private:
     Names inputs_;
     const Names &outputs_;
     bool of_kernels_;
+    bool turns_known_ = true;            // of the loops around
     std::map<std::string, Expr> known_;  // names of numbers
     Names dependent_;                    // of what depends on the size
     std::map<const IRNode *, bool> stores_reads_;
