@@ -14,6 +14,7 @@
 #include "math/float8.h"
 #include "math/own_rounding.h"
 #include "math/quantize.h"
+#include "math/unread.h"
 #include "math/weights.h"
 
 namespace {
@@ -73,15 +74,19 @@ public:
         const Target target = get_target();
         const Expr depth = a.width(), columns = y.dim(0).max() + 1;
         need_rows(*this, target, "a", a.dim(1), y.dim(1));
-        // The last block of k may end behind a and b, with zeros.
+        // The last block of k may end behind a and b, with zeros, and a schedule may compute some before the first.
         const bool blocks = scaling == Scales::kBlock;
-        const auto inside = [&](const Expr &end) { return blocks ? unsafe_promise_clamped(min(k, end - 1), 0, end - 1) : Expr(k); };
+        const auto inside = [&](const Expr &end) {
+            const Expr last = max(end - 1, 0);
+            return blocks ? unsafe_promise_clamped(clamp(k, 0, last), 0, last) : Expr(k);
+        };
         const auto or_zero = [&](const Expr &byte, const Expr &end) { return blocks ? select(k < end, byte, Expr(uint8_t(0))) : byte; };
         const Expr end = b_nk.dim(0).extent();
         a_f(k, row) = f32_of_float8(a_type, or_zero(a(inside(depth), row_at(a, row, target)), depth));
         b_f(col, k) = f32_of_float8(b_type, or_zero(weight_at(b_nk, WeightLayout::kNK, 0, inside(end), col, columns), end));
         if (blocks) {
             add_requirement(end == depth, "b_nk has as many elements in dimension 0 as a");
+            read_only_if(*this, depth > 0, {"a", "b_nk"}, Granted::kNo);
             const Expr all = (depth + (kBlock - 1)) / kBlock;
             const RDom r(0, kBlock, "k"), s(0, all, "block");
             of_block(col, row, block) += a_f(block * kBlock + r, row) * b_f(col, block * kBlock + r);

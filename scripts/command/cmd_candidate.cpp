@@ -6,6 +6,7 @@
 
 #include "command/commands.h"
 #include "explore/measure/worker.h"
+#include "kernel/process.h"
 #include "kernel/text.h"
 #include "models/model_turns.h"
 
@@ -16,6 +17,7 @@ namespace {
 void run_job(const std::string &file) {
     const auto job = nlohmann::json::parse(read_file(file), nullptr, false);
     if (job.is_object() && job.value("step", "") == "model") {
+        bind_children();  // which its confinement allows
         fmt::print("{}\n", run_model_turns(job).dump());
         return;
     }

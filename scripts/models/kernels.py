@@ -63,6 +63,7 @@ def size_json(size):
     return size.number if size.number is not None else str(size)
 
 
+LARGE, FLOAT_MAX = 1e9, float(np.finfo(np.float32).max)  # larger ones stand in masks
 COMPARISONS = ("equal", "less", "less_equal")
 
 
@@ -76,6 +77,15 @@ def number_json(value, compared):
     if isinstance(number, float) and (number != number or number in (float("inf"), float("-inf"))):
         return "nan" if number != number else "inf" if number > 0 else "-inf"
     return int(number) if isinstance(number, bool) else number
+
+
+def may_fold(value):
+    """Whether Halide may compute with a number what it can: not with a NaN, of which it takes it that there is none, nor with a large one, of
+    which it subtracts others before it adds it: `min(x + 1e10, 1)` would be `min(x, 1 - 1e10) + 1e10`, which is 0."""
+    if value.constant.dtype.kind in "iub":
+        return True
+    number = abs(value.constant.astype(np.float64))
+    return bool(np.all((number <= LARGE) | (number >= FLOAT_MAX)))
 
 
 def is_own(value, group):
@@ -106,7 +116,7 @@ def of_group(group, target, shared=False):
         return any(n.attributes.get("fn") in COMPARISONS for n in group.nodes if value in n.inputs)
 
     def literal(value):
-        return is_literal(value) and not (shared and is_own(value, group)) and (own is None or value.constant.dtype.kind != "f" or windows.is_plain(value.constant.item()))
+        return is_literal(value) and (compared(value) or may_fold(value)) and not (shared and is_own(value, group)) and (own is None or value.constant.dtype.kind != "f" or windows.is_plain(value.constant.item()))
 
     for value in group.inputs:
         if literal(value):

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "kernel/confine.h"
 #include "kernel/failure.h"
 #include "kernel/paths.h"
 #include "kernel/process.h"
@@ -121,7 +122,15 @@ std::vector<ModelTimes> model_turns(const std::vector<std::string> &reports, con
     options.timeout = 60 + 20 * seconds;
     options.end_group = true;
     const std::string command = (fs::path(paths().root) / "bin/halyard").string();
-    const ProcessResult r = run_process({require_piece(command, "the command itself"), "candidate", job}, options);
+    // Its files are in a folder of ours, so that they go with it however it ends. It links what it loads.
+    Confinement c = confinement_of(require_piece(command, "the command itself"), {});
+    c.reads.push_back(require_piece(paths().runtime, "the runtime"));
+    for (const std::string &report : reports) {
+        c.reads.push_back(fs::absolute(report).parent_path().string());
+    }
+    c.writes = {folder.path()};
+    c.starts_programs = true;
+    const ProcessResult r = run_confined({command, "candidate", job}, options, c);
     const json said = json::parse(r.out, nullptr, false);
     if (!r.ok() || !said.is_array()) {
         throw Failure(trim(r.err).empty() ? fmt::format("the model, while it was timed, {}", describe_end(r, options.timeout))

@@ -39,6 +39,8 @@ def load(path):
         raise ModelError(f"{path}: error: this is no ONNX model: {first_line(e)}") from e
     if not model.HasField("graph") or not model.graph.output:
         raise ModelError(f"{path}: error: this is no ONNX model: it has no graph")
+    if wrong := text_that_is_none(model):
+        raise ModelError(f"{path}: error: the model is not valid: {wrong}")
     missing = []
     folder = os.path.dirname(os.path.abspath(path))
     try:
@@ -59,6 +61,20 @@ def load(path):
     except Exception as e:
         raise ModelError(f"{path}: error: the model is not valid: {first_line(e)}") from e
     return onnx.inliner.inline_local_functions(model) if model.functions else model
+
+
+def text_that_is_none(message):
+    """Names are whatever bytes the file has: what is no UTF-8, protobuf gives as bytes."""
+    for field, value in message.ListFields():
+        if field.type == field.TYPE_MESSAGE:
+            parts = [value] if hasattr(value, "ListFields") else value
+            if wrong := next(filter(None, map(text_that_is_none, parts)), ""):
+                return wrong
+        elif field.type == field.TYPE_STRING:
+            for text in [value] if isinstance(value, (str, bytes)) else value:
+                if not isinstance(text, str):
+                    return f"{field.full_name} is no text: {text[:60]!r}"
+    return ""
 
 
 def first_line(error):

@@ -97,4 +97,4 @@ def add_weights(made, in_channels, channels):
 
 def is_plain(number):
     """Whether a number stands in the code: one that is the same in many convolutions, as 6, 1/6 or 0.5."""
-    return any(abs(number * d - round(number * d)) < 1e-6 * d and abs(number * d) < 1024 for d in (1, 2, 3, 5, 6))
+    return any(abs(number * d) < 1024 and abs(number * d - round(number * d)) < 1e-6 * d for d in (1, 2, 3, 5, 6))

@@ -4,6 +4,7 @@ import argparse
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -91,6 +92,9 @@ def search(o, op, generator):
 
 
 def main():
+    for number in (signal.SIGTERM, signal.SIGHUP):  # so that folders of a search go with it
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
     o = options()
     records, here = Records(o.records), where(o.threads)
     others = generators()

@@ -77,6 +77,8 @@ BROKEN = [
     ("Gather", IMAGE, [ints(8)], {"axis": 2}, "indices: 8 is none of 8"),
     ("Gather", IMAGE, [ints(-BEYOND)], {"axis": 2}, "indices: "),
     ("Gather", IMAGE, [ints(0)], {"axis": BEYOND}, "axis: "),
+    ("GatherElements", [3, 4], [np.zeros([5, 4], np.int64)], {"axis": 1}, "indices have 5 elements in dimension 0, the data 3"),
+    ("GatherND", [3, 4], [np.zeros([5, 2, 1], np.int64)], {"batch_dims": 1}, "indices have 5 elements in dimension 0 of the batch"),
     ("Split", IMAGE, [ints(2, 9)], {"axis": 1}, "split: "),
     ("Resize", IMAGE, [np.zeros(0, np.float32), np.array([1, 1, 1e30, 1], np.float32)], {"mode": "nearest"}, "scales: "),
     ("Resize", IMAGE, [np.zeros(0, np.float32), np.array([1, 1, -2, 1], np.float32)], {"mode": "nearest"}, "scales: "),

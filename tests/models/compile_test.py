@@ -1,5 +1,6 @@
 """What `halyard compile` writes and refuses: files, groups that are edited, sizes of calls, and broken models."""
 
+import ctypes
 import os
 import pathlib
 import re
@@ -93,14 +94,23 @@ class Compile(unittest.TestCase):
         one = re.sub(r'    \{ name = "reduce_1".*?\},\n(?=  \},)', "", text, flags=re.S).replace('"triple" },', '"triple", "mean" },')
         self.assertIn("has 2 results", with_text(one))
 
-    def explore(self, *arguments, start=subprocess.run):
+    def explore(self, *arguments, start=subprocess.run, environment=None):
         return start([str(support.COMMAND), "explore", self.model, "-o", self.folder / "found", "--db", self.folder / "found.db", "--threads", "1",
-                      "--shape", "rows=4", "--budget", "60s", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                      "--shape", "rows=4", "--budget", "60s", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                     env={**os.environ, **(environment or {})})
 
     def test_explore(self):
-        """A search leaves what compile writes, and its groups can be given back; interrupted, too."""
-        done = self.explore("--most", "5")
+        """A search leaves what compile writes, and its groups can be given back; interrupted, too. What it tries is confined."""
+        linker, outside = self.folder / "bin/c++", self.folder / "outside"
+        linker.parent.mkdir()
+        linker.write_text(f'#!/bin/sh\ncase "$*" in *model.so*) echo seen; echo x > {outside};; esac 2>/dev/null\nexec {shutil.which("c++")} "$@"\n')
+        linker.chmod(0o755)
+        done = self.explore("--most", "5", environment={"PATH": f"{linker.parent}:{os.environ['PATH']}", "TMPDIR": str(self.folder),
+                                                        "HALYARD_CONFINE_READS": str(linker.parent)})
         self.assertEqual(done.returncode, 0, done.stderr)
+        if ctypes.CDLL(None).syscall(444, None, 0, 1) > 0:  # landlock_create_ruleset
+            self.assertFalse(outside.exists())
+        self.assertEqual([n for n in names(self.folder) if n.startswith(".")], [])
         self.assertRegex(done.stderr, r"mlp: .* a call, .* of 5 changes kept")
         self.assertNotIn("Warning", done.stderr)
         wanted = self.wanted(self.x)
@@ -541,26 +551,29 @@ class Compile(unittest.TestCase):
 
     def test_indices_and_sums_beyond(self):
         """OneHot of what is none of its depth is off everywhere; the logarithm of a sum with infinity in it, or of nothing but -infinity;
-        remainders of large numbers, and a NaN among two that one is picked of."""
+        remainders of large numbers, and a NaN among two that one is picked of; constants that compilers must not compute with."""
         nodes = [helper.make_node("OneHot", ["i", "depth", "values"], ["hot"]), helper.make_node("OneHot", ["u", "depth", "values"], ["unsigned"]),
                  helper.make_node("ReduceLogSumExp", ["x", "axes"], ["sum"], keepdims=0), helper.make_node("Mod", ["a", "b"], ["rest"], fmod=1),
-                 helper.make_node("Max", ["a", "b"], ["more"]), helper.make_node("Min", ["a", "b"], ["less"]), helper.make_node("Erf", ["a"], ["erf"])]
-        pairs = [(n, FLOAT, [8]) for n in ("rest", "more", "less", "erf")]
+                 helper.make_node("Max", ["a", "b"], ["more"]), helper.make_node("Min", ["a", "b"], ["less"]), helper.make_node("Erf", ["a"], ["erf"]),
+                 helper.make_node("HardSigmoid", ["b"], ["hard"], beta=1e20), helper.make_node("Add", ["b", "nan"], ["none"])]
+        pairs = [(n, FLOAT, [8]) for n in ("rest", "more", "less", "erf", "hard", "none")]
         path = support.save(self.folder / "beyond.onnx", nodes, [("i", INT64, [6]), ("u", onnx.TensorProto.UINT8, [3]), ("x", FLOAT, [4, 3]),
                                                                  ("a", FLOAT, [8]), ("b", FLOAT, [8])],
                             [("hot", FLOAT, [6, 3]), ("unsigned", FLOAT, [3, 3]), ("sum", FLOAT, [4]), *pairs],
-                            [("depth", np.array(3, np.int64)), ("values", np.array([0, 1], np.float32)), ("axes", np.array([1], np.int64))], opset=18)
+                            [("depth", np.array(3, np.int64)), ("values", np.array([0, 1], np.float32)), ("axes", np.array([1], np.int64)), ("nan", np.float32(np.nan))], opset=18)
         done = support.halyard("compile", path, "--name", "mlp", "-o", self.folder / "out")
         self.assertEqual(done.returncode, 0, done.stderr)
         inf = np.inf
         x = np.array([[1, inf, -inf], [-inf, -inf, -inf], [0, -inf, 0], [1, np.nan, inf]], np.float32)
         a, b = np.array([[1e8, 1e30, -7, np.nan, 1, 2, -1e8, np.nan], [3, 7, 3, 1, np.nan, inf, 3, np.nan]], np.float32)
-        hot, unsigned, sums, rest, more, less, erf = support.Model(self.folder / "out", "mlp")(
+        hot, unsigned, sums, rest, more, less, erf, hard, none = support.Model(self.folder / "out", "mlp")(
             {"i": np.array([2, 3, -1, -3, -4, -(1 << 63)], np.int64), "u": np.array([0, 3, 255], np.uint8), "x": x, "a": a, "b": b})
         np.testing.assert_array_equal(rest, np.fmod(a, b))
         np.testing.assert_array_equal(more, np.maximum(a, b))
         np.testing.assert_array_equal(less, np.minimum(a, b))
         np.testing.assert_array_equal(np.isnan(erf), np.isnan(a))
+        np.testing.assert_array_equal(hard[~np.isnan(b)], 1)
+        self.assertTrue(np.isnan(none).all())
         np.testing.assert_array_equal(hot, np.array([[0, 0, 1], [0, 0, 0], [0, 0, 1], [1, 0, 0], [0, 0, 0], [0, 0, 0]]))
         np.testing.assert_array_equal(unsigned, np.array([[1, 0, 0], [0, 0, 0], [0, 0, 0]]))
         np.testing.assert_allclose(sums, [inf, -inf, np.log(2), np.nan], rtol=1e-6)
@@ -616,6 +629,10 @@ class Compile(unittest.TestCase):
         for content in (b"", b"not a model", bytes_[:len(bytes_) // 2]):
             broken.write_bytes(content)
             self.assertIn("broken.onnx: error: ", self.refused("--name", "mlp", model=broken))
+        named = onnx.load(self.model)
+        named.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "free"
+        broken.write_bytes(named.SerializeToString().replace(b"free", b"fre\xbd"))
+        self.assertIn("dim_param is no text: b'fre", self.refused("--name", "mlp", model=broken))
         self.assertIn("there is no such file", self.refused(model=self.folder / "nowhere.onnx"))
         moved = onnx.load(self.model)
         onnx.save(moved, self.folder / "moved.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)

@@ -74,10 +74,9 @@ public:
         // Tensor cores multiply the values of a whole block, of which a window may leave out some.
         const auto softmax = build.find("softmax");
         const bool whole_blocks = softmax != build.end() && softmax->second != "two_pass" && build.at("windowed") == "true";
-        // A weight that ALiBi takes near 0 is 0 or not by how logits are rounded, and times infinity NaN or infinity.
-        const auto alibi = build.find("alibi");
-        const bool near_0 = alibi != build.end() && alibi->second == "true";
-        cases.push_back({"special values", some, whole_blocks || near_0 ? special_query : special_values});
+        // A weight that ALiBi takes near 0 is 0 or not by how logits are rounded, and times infinity NaN or infinity; times NaN it is NaN.
+        const bool top_left = build.count("diagonal") && build.at("diagonal") == "top_left";
+        cases.push_back({"special values", some, whole_blocks ? special_query : top_left ? special_values<true> : special_values<false>});
         if (build.at("padded") == "true") {
             cases.push_back({"NaN behind the length", some, nan_behind_length});
         }
@@ -205,10 +204,12 @@ private:
         arguments.buffer("q").set({1, int(dims.at("queries")) - 1, 1, 1}, kNaN);
     }
 
+    // The key with infinity is where the first query stands: ALiBi takes nothing off it.
+    template<bool top_left>
     static void special_values(KernelArguments &arguments, const Dims &dims) {
         special_query(arguments, dims);
         set_in_cache(arguments, "v", {3, 0, 0, 0}, kNaN);
-        set_in_cache(arguments, "v", {5, 0, 0, 1}, kInfinity);
+        set_in_cache(arguments, "v", {5, top_left ? 0 : int(dims.at("keys") - dims.at("queries")), 0, 1}, kInfinity);
     }
 
     static void a_page_that_is_none(KernelArguments &arguments, const Dims &) {

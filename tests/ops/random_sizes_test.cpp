@@ -7,7 +7,8 @@
 // builds 40 libraries, each of the next seed; a failure names its seed. HALYARD_SIZES_SCHEDULE=swiglu_int8 is of that schedule alone,
 // or of a file.
 // With HALYARD_SIZES_BOUND=1 a schedule says that results have so many elements along one or two dimensions, and so have the calls;
-// with 2 it says how any of its Funcs lie in memory, and what of them is computed.
+// with 2 it says how any of its Funcs lie in memory, and what of them is computed; with 4 it is none that ships, but places drawn Funcs
+// and has more of them computed.
 
 #include <dlfcn.h>
 
@@ -205,6 +206,56 @@ std::vector<std::string> dimensions_of(const std::string &op, const Assignments 
     return names_in_error(op, choices, fmt::format("k[\"{}\"]:bound_extent(\"?\", 1)", func), "its dimensions are ", folder);
 }
 
+// The algorithm with drawn Funcs in memory, and more of them computed than is needed.
+void say_naive(const std::string &op, Assignments &choices, const std::string &folder, Draw &draw) {
+    const bool on_cuda = choices.at("target") == kCudaTarget;
+    const auto funcs = names_in_error(op, choices, "k.nosuch:compute_root()", "in this algorithm; there are ", folder);
+    std::string lines;
+    for (const auto &func : funcs) {
+        const auto &arguments = find_op(op).arguments;
+        if (draw.one_in(3) || std::any_of(arguments.begin(), arguments.end(), [&](const OpArgument &a) { return a.name == func; })) {
+            continue;
+        }
+        const auto names = dimensions_of(op, choices, func, folder);
+        if (names.empty()) {
+            continue;
+        }
+        std::string said = fmt::format("f:compute_root()");
+        for (uint32_t n = draw.below(2); n > 0; n--) {
+            const std::string &name = draw.of(names);
+            const int number = draw.of<int>({1, 2, 3, 4, 5, 7, 8, 16, 17, 33, 64, 128, 200});
+            switch (draw.below(4)) {
+            case 0: said += fmt::format(" f:bound_extent(\"{}\", {})", name, number); break;
+            case 1: said += fmt::format(" f:align_bounds(\"{}\", {}, {})", name, number, draw.below(uint32_t(number))); break;
+            case 2: said += fmt::format(" f:align_extent(\"{}\", {})", name, number); break;
+            default: said += fmt::format(" f:align_bounds(\"{}\", {})", name, number); break;
+            }
+        }
+        if (!on_cuda && draw.one_in(2)) {
+            said += fmt::format(" f:vectorize(\"{}\", {}, \"{}\")", draw.of(names), draw.of<int>({2, 4, 8, 16}),
+                                draw.of<std::string>({"guard", "round_up", "predicate", "shift_inwards"}));
+        } else if (on_cuda) {
+            said += fmt::format(" f:gpu_tile({{\"{}\"}}, {{8}}, \"guard\")", names.front());
+        }
+        lines += fmt::format("    pcall(function() local f = k[\"{}\"] {} end)\n", func, said);
+    }
+    ScriptOptions options;
+    options.lib_dirs = {paths().schedules};
+    options.target = resolve_targets(choices.at("target")).front();
+    std::string generator;
+    for (const auto &s : schedules_of(op)) {
+        if (s.name == choices.at("schedule") && (s.place == "cuda") == on_cuda) {
+            for (const auto &f : read_header(s.path, options).generator) {
+                generator += fmt::format("{} = \"{}\", ", f.first, f.second);
+            }
+        }
+    }
+    choices["schedule"] = folder + "/" + op + ".lua";
+    write_file(choices["schedule"],
+               fmt::format("return schedule \"{}\" {{ target = \"{}\", generator = {{ {} }}, apply = function(k)\n{}end }}\n", op,
+                           on_cuda ? "cuda" : "cpu", generator, lines));
+}
+
 // Has the schedule that ships say these lines before all others, or behind them.
 void say(const std::string &op, Assignments &choices, const std::string &lines, const std::string &folder, bool last = false) {
     for (const auto &s : schedules_of(op)) {
@@ -294,7 +345,9 @@ void check_sizes(const OpTest &test, const std::string &op) {
         }
         const TemporaryDirectory folder(temporary_root());
         const Dims bounded = setting("HALYARD_SIZES_BOUND", 0) == 1 ? bound(op, choices, folder.path(), draw) : Dims();
-        if (setting("HALYARD_SIZES_BOUND", 0) >= 2) {
+        if (setting("HALYARD_SIZES_BOUND", 0) == 4) {
+            say_naive(op, choices, folder.path(), draw);
+        } else if (setting("HALYARD_SIZES_BOUND", 0) >= 2) {
             say_places(op, choices, folder.path(), draw);
         }
         std::unique_ptr<CompiledKernel> kernel;

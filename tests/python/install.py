@@ -8,8 +8,11 @@ What it depends on is taken from .halyard, where scripts/setup has put it, and i
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
+import tempfile
+import time
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -34,6 +37,21 @@ def check(wheel):
             assert "/.halyard/" not in name and ".pyc" not in name, name
 
 
+def check_interrupted():
+    """What is half done goes, whatever ends it but SIGKILL."""
+    with tempfile.TemporaryDirectory() as folder:
+        output, scratch = pathlib.Path(folder, "dist"), pathlib.Path(folder, "scratch")
+        scratch.mkdir()
+        running = subprocess.Popen([ROOT / "scripts" / "wheel", "--no-build", "-o", output], env={**os.environ, "TMPDIR": str(scratch)},
+                                   stdout=subprocess.DEVNULL, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
+        while running.poll() is None and not list(output.glob("*.part")):
+            time.sleep(0.01)
+        running.send_signal(signal.SIGHUP)
+        assert running.wait() == 128 + signal.SIGHUP, running.returncode
+        left = [*scratch.iterdir(), *output.iterdir()]
+        assert not left, left
+
+
 def main():
     environment = pathlib.Path(sys.argv[1])
     output = environment.parent / "dist"
@@ -43,6 +61,7 @@ def main():
     first = wheel.read_bytes()
     subprocess.run([ROOT / "scripts" / "wheel", "--no-build", "-o", output], check=True, stdout=subprocess.DEVNULL)
     assert wheel.read_bytes() == first, "the same build gives another wheel"
+    check_interrupted()
     subprocess.run([sys.executable, "-m", "venv", "--clear", "--without-pip", environment], check=True)
     pip = [ROOT / ".halyard" / "venv" / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "--quiet"]
     subprocess.run([*pip, "--python", environment / "bin" / "python", "install", "--no-index", "--no-deps", wheel], check=True)

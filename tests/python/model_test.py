@@ -53,6 +53,7 @@ class Model(unittest.TestCase):
         x = np.ones((2, 5), np.float32)
         np.testing.assert_array_equal(model(x=np.ones((5, 2), np.float32).T)[0], model(x)[0])
         self.assertRaisesRegex(halyard.Error, "rows has to be from 1 to 9", model, np.ones((10, 5), np.float32))
+        self.assertRaisesRegex(halyard.Error, "rows has to be from 1 to 9", model, np.broadcast_to(np.float32(1), (1 << 40, 5)))
         self.assertRaisesRegex(ValueError, "dimension 1 of x, 5, has to be 5, not 4", model, np.ones((2, 4), np.float32))
         self.assertRaisesRegex(ValueError, "x has 2 dimensions", model, np.ones(5, np.float32))
         self.assertRaisesRegex(TypeError, "x is float32, not float64", model, np.ones((2, 5)))

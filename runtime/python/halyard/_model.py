@@ -76,7 +76,7 @@ class Model:
             raise Error(self._library.halyard_last_error().decode(errors="replace"))
 
     def _given(self, arrays, named):
-        """The inputs as dense arrays of numpy."""
+        """The inputs as arrays of numpy."""
         inputs = self.report["inputs"]
         names = [i["name"] for i in inputs]
         if len(arrays) > len(names):
@@ -93,7 +93,7 @@ class Model:
                 raise TypeError(f"{self.name}: {i['name']} is {i['type']}, not {array.dtype}")
             if array.ndim != len(i["shape"]):
                 raise ValueError(f"{self.name}: {i['name']} has {len(i['shape'])} dimensions, [{', '.join(i['shape'])}], not {array.ndim}")
-            made.append(numpy.ascontiguousarray(array).reshape(array.shape))
+            made.append(array)
         return made
 
     def _sizes(self, arrays):
@@ -120,6 +120,7 @@ class Model:
         for array, size in zip(arrays + outputs, needed[1:]):
             if array.nbytes != size:
                 raise Error(f"{self.name}: an array has {array.nbytes} bytes, and the library wants {size}; compile the model once more")
+        arrays = [numpy.ascontiguousarray(a) for a in arrays]  # of the size that is right: a view of one element may be of any
         workspace = numpy.empty(needed[0] + 64, numpy.uint8)
         begin = (workspace.ctypes.data + 63) // 64 * 64
         pointers = (ctypes.c_void_p * count)(*[a.ctypes.data for a in arrays + outputs])

@@ -10,18 +10,20 @@ using namespace Halide::Internal;
 
 namespace {
 
-bool is_fold_check(const AssertStmt *op) {
+bool has_error_of(const AssertStmt *op, const std::set<std::string> &errors) {
     class Named : public IRGraphVisitor {
         using IRGraphVisitor::visit;
 
         void visit(const Call *op) override {
-            found = found || op->name == "halide_error_fold_factor_too_small" || op->name == "halide_error_bad_fold";
+            found = found || errors_.count(op->name) > 0;
             IRGraphVisitor::visit(op);
         }
+        const std::set<std::string> &errors_;
 
     public:
+        explicit Named(const std::set<std::string> &errors) : errors_(errors) {}
         bool found = false;
-    } named;
+    } named(errors);
     op->message.accept(&named);
     return named.found;
 }
@@ -31,8 +33,9 @@ public:
     // What is left of a statement; undefined where it is nothing.
     Stmt of(const Stmt &s) {
         if (const auto *op = s.as<AssertStmt>()) {
-            found = found || (is_fold_check(op) && is_known(op->condition) && is_known(op->message));
-            return is_fold_check(op) && is_known(op->condition) && is_known(op->message) ? s : Stmt();
+            const bool kept = is_check(op) && is_known(op->condition) && is_known(op->message);
+            found = found || kept;
+            return kept ? s : Stmt();
         }
         if (const auto *op = s.as<Block>()) {
             const Stmt first = of(op->first), rest = of(op->rest);
@@ -48,6 +51,7 @@ public:
             return !body.defined() || computed_.count(op->name) ? body : LetStmt::make(op->name, op->value, body);
         }
         if (const auto *op = s.as<For>()) {
+            ScopedValue<bool> inside(in_loop_, true);
             const Stmt body = is_known(op->min) && is_known(op->extent) ? of(op->body) : Stmt();
             return body.defined() ? For::make(op->name, op->min, op->extent, ForType::Serial, op->partition_policy, op->device_api, body)
                                   : body;
@@ -81,6 +85,13 @@ public:
     bool found = false;
 
 private:
+    // Bounds of a Func that stands in loops are most often those of a tile: to go through all of its tiles first would cost a call time.
+    bool is_check(const AssertStmt *op) const {
+        static const std::set<std::string> folds = {"halide_error_fold_factor_too_small", "halide_error_bad_fold"};
+        static const std::set<std::string> bounds = {"halide_error_explicit_bounds_too_small"};
+        return has_error_of(op, folds) || (!in_loop_ && has_error_of(op, bounds));
+    }
+
     // Where Halide counts how far a fold has come.
     Stmt of_allocation(const Allocate *op) {
         const bool counts =
@@ -116,6 +127,7 @@ private:
         return !computed.found;
     }
 
+    bool in_loop_ = false;
     std::set<std::string> known_;     // arrays of one number
     std::set<std::string> computed_;  // names of what is computed
 };

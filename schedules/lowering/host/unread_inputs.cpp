@@ -71,8 +71,8 @@ public:
     using IRMutator::mutate;
 
     Stmt mutate(const Stmt &s) override {
-        if (!of_kernels_ && s.defined() && is_store_of_reads(s)) {
-            return is_reached(s) ? IfThenElse::make(condition_, s) : s;
+        if (!of_kernels_ && s.defined() && is_store_of_reads(s) && (turns_known_ || !has_sum(s))) {
+            return !is_reached(s) ? s : in_kernel_ ? Zeros(condition_, inputs_).mutate(s) : IfThenElse::make(condition_, s);
         }
         return IRMutator::mutate(s);
     }
@@ -89,10 +89,57 @@ private:
         if (of_kernels_ && op->for_type == ForType::GPUBlock) {
             ReachedReads reads(*this);
             op->accept(&reads);
-            return (reads.found && !reads.stores_output) || stores_nothing_there(op) ? IfThenElse::make(condition_, op) : Stmt(op);
+            if ((reads.found && !reads.stores_output) || stores_nothing_there(op)) {
+                return IfThenElse::make(condition_, op);
+            }
+            if (!reads.found || !size_.defined()) {  // of other conditions it is not known which loops have no turns
+                return op;
+            }
+            // What it computes for itself, as on the host, where the condition is known.
+            const std::string name = unique_name("is_read");
+            const Expr is_read = select(condition_, 1, 0);
+            ScopedValue<bool> within(of_kernels_, false), kernel_(in_kernel_, true);
+            ScopedValue<Expr> named(condition_, Variable::make(Int(32), name) != 0);
+            const Stmt kernel = IRMutator::visit(op);
+            return kernel.same_as(op) ? kernel : LetStmt::make(name, is_read, kernel);
         }
-        return has_no_turns(op) ? Stmt(op) : IRMutator::visit(op);
+        if (has_no_turns(op)) {
+            return op;
+        }
+        ScopedValue<bool> around(turns_known_, turns_known_ && (size_.defined() ? !depends_on_size(op->extent) : is_const(op->extent)));
+        return IRMutator::visit(op);
     }
+
+    // In a kernel all threads come to the same barriers, and what is stored may be read before it is known that nobody wants it: zeros
+    // in place of what is read where there is nothing.
+    class Zeros : public IRMutator {
+        using IRMutator::visit;
+
+        Expr or_zero(const Expr &value) const {
+            if (!has_read_of(inputs_, value)) {
+                return value;
+            }
+            const int lanes = value.type().lanes();
+            return Call::make(value.type(), Call::if_then_else,
+                              {lanes > 1 ? Broadcast::make(condition_, lanes) : condition_, value, make_zero(value.type())},
+                              Call::PureIntrinsic);
+        }
+
+        Stmt visit(const Store *op) override {
+            const Stmt store = Store::make(op->name, or_zero(op->value), op->index, op->param, op->predicate, op->alignment);
+            return inputs_.count(op->name) > 0 ? IfThenElse::make(condition_, store) : store;
+        }
+        Stmt visit(const LetStmt *op) override {
+            return LetStmt::make(op->name, or_zero(op->value), mutate(op->body));
+        }
+
+    public:
+        Zeros(Expr condition, const Names &inputs) : condition_(std::move(condition)), inputs_(inputs) {}
+
+    private:
+        const Expr condition_;
+        const Names &inputs_;
+    };
 
     // Whether a kernel reads an input where the condition does not hold, and whether it stores what the caller gets.
     class ReachedReads : public IRVisitor {
@@ -185,8 +232,23 @@ private:
         return has_read_of(inputs_, e) || expr_uses_vars(e, values_read_);
     }
 
-    // Whether all that it does is to store what is computed of the inputs, or to an output that has no elements then. Sums have their loops
-    // from the algorithm, and run in tiles whose registers a condition would disturb.
+    // A sum may be one of a constant number of turns, of which a schedule has computed more than there are. In a loop that may have no turns
+    // without the condition it is of the algorithm, and runs in tiles whose registers a condition would disturb.
+    static bool has_sum(const Stmt &s) {
+        class Find : public IRVisitor {
+            using IRVisitor::visit;
+            void visit(const Store *op) override {
+                found = found || has_read_of({op->name}, op->value);
+            }
+
+        public:
+            bool found = false;
+        } find;
+        s.accept(&find);
+        return find.found;
+    }
+
+    // Whether all that it does is to store what is computed of the inputs, or to an output that has no elements then.
     bool is_store_of_reads(const Stmt &s) {
         const auto [at, is_new] = stores_reads_.emplace(s.get(), false);
         if (is_new) {
@@ -197,8 +259,7 @@ private:
 
     bool look_for_store_of_reads(const Stmt &s) {
         if (const auto *op = s.as<Store>()) {
-            return inputs_.count(op->name) > 0 ||
-                   (outputs_.count(op->name) == 0 && reads_input(op->value) && !has_read_of({op->name}, op->value));
+            return inputs_.count(op->name) > 0 || (outputs_.count(op->name) == 0 && reads_input(op->value));
         }
         if (const auto *op = s.as<Block>()) {
             return is_store_of_reads(op->first) && is_store_of_reads(op->rest);
@@ -272,6 +333,8 @@ private:
     Names inputs_;
     const Names &outputs_;
     bool of_kernels_;
+    bool in_kernel_ = false;
+    bool turns_known_ = true;            // of the loops around
     std::map<std::string, Expr> known_;  // names of numbers
     Names dependent_;                    // of what depends on the size
     std::map<const IRNode *, bool> stores_reads_;

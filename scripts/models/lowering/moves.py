@@ -180,7 +180,11 @@ def gather(b, c):
 def gather_elements(b, c):
     if c[0].rank != c[1].rank:
         c.fail(f"indices have {c[1].rank} dimensions, the data {c[0].rank}")
-    return b.add("gather_elements", [c[0], c[1]], c[1].shape, c[0].type, axis=c.axis(c[0].rank))
+    axis = c.axis(c[0].rank)
+    for d, (most, size) in enumerate(zip(c[0].shape, c[1].shape)):
+        if d != axis and most.number is not None and size.number is not None and size.number > most.number:
+            c.fail(f"indices have {size} elements in dimension {d}, the data {most}")
+    return b.add("gather_elements", [c[0], c[1]], c[1].shape, c[0].type, axis=axis)
 
 
 @op("GatherND")
@@ -191,6 +195,9 @@ def gather_nd(b, c):
         c.fail("the last dimension of the indices has to be a number")
     if not 1 <= depth <= x.rank - batch:
         c.fail(f"indices: {depth} numbers for {x.rank - batch} dimensions")
+    for d in range(batch):
+        if not b.same(where.shape[d], x.shape[d], c.place):
+            c.fail(f"indices have {where.shape[d]} elements in dimension {d} of the batch, the data {x.shape[d]}")
     return b.add("gather_nd", [x, where], where.shape[:-1] + x.shape[batch + depth:], x.type, batch=batch, depth=depth)
 
 
