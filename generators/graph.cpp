@@ -67,8 +67,8 @@ public:
         for (const auto &n : graph_.at("nodes")) {
             const bool is_result = outputs_.size() == 1 && graph_.at("outputs")[0] == n.at("name");
             // On a GPU a thread that asks where a row ends costs less than a kernel for each part.
-            if (is_result && joins_rows(n) && !get_target().has_gpu_feature()) {
-                join_rows(n, made, *outputs_[0]);
+            if (is_result && joins_parts(n) && !get_target().has_gpu_feature()) {
+                join_parts(n, made, *outputs_[0]);
                 lie_dense(*outputs_[0], made.shape_of(n.at("shape")));
                 return;
             }

@@ -79,23 +79,26 @@ private:
 };
 
 /** Whether a node puts rows behind each other, as images with channels innermost do. */
-inline bool joins_rows(const nlohmann::json &node) {
-    return node.at("op") == "concat" && node.at("axis").get<size_t>() + 1 == node.at("shape").size();
+inline bool joins_parts(const nlohmann::json &node) {
+    const size_t most_parts = 16;  // as scripts/models/schedule.py has it
+    return node.at("op") == "concat" &&
+           (node.at("axis").get<size_t>() + 1 == node.at("shape").size() || node.at("in").size() <= most_parts);
 }
 
-/** The result of such a node, part by part, an update over "part0", "part1", ... each: none asks where a row of it ends. */
-inline void join_rows(const nlohmann::json &node, const GraphNodes &made, Halide::Func out) {
+/** The result of such a node, part by part, an update over "part0", "part1", ... each: none asks where it ends. */
+inline void join_parts(const nlohmann::json &node, const GraphNodes &made, Halide::Func out) {
     using namespace Halide;
     const Node n = made.node_of(node);
     const std::vector<Var> vars = variables(node.at("shape").size());
     out(vars) = undef(type_of(node.at("type")));
+    const size_t axis = node.at("axis"), place = vars.size() - 1 - axis;
     Expr begin = 0;
     for (size_t i = 0; i < n.in.size(); i++) {
-        const Expr extent = n.in[i]->shape.back();
+        const Expr extent = n.in[i]->shape[axis];
         const RDom r(0, extent, "part" + std::to_string(i));
         std::vector<Expr> from(vars.begin(), vars.end()), to = from;
-        from[0] = r;
-        to[0] = begin + r;
+        from[place] = r;
+        to[place] = begin + r;
         out(to) = n.in[i]->f(from);
         begin = begin + extent;
     }

@@ -154,6 +154,8 @@ class Fusing:
             return ""
         if any(n.op in ("gather", "resize", "gather_nd", "gather_elements") for n in group.nodes) and other.reduces:
             return "the consumer would look its elements up again and again"
+        if any(n.op == "reshape" and divides_by_sizes(n, other.output) for n in consumers):
+            return "a reshape of it would divide by sizes of a call for each element"
         if len(group.nodes) == 1 and group.nodes[0].op == "transpose" and is_few_channels(value, consumers):
             return ""
         for n in consumers:
@@ -203,6 +205,15 @@ class Fusing:
             other.nodes.append(out[0])
         for n in group.nodes:
             self.group_of[n] = other
+
+
+def divides_by_sizes(reshape, result):
+    """Whether a place in what it reads is found by a division by a size that only a call knows, and not only once for each long row."""
+    x, runs = reshape.inputs[0], reshape.attributes["runs"]
+    divided = [before for before, _ in runs if any(x.shape[d].number is None for d in before[1:])]
+    row = reshape.output.shape[-1] if reshape.output.rank else Size.of(1)
+    keeps_rows = runs and divided and divided[-1] is not runs[-1][0] and row == result.shape[-1:][0] if result.rank else False
+    return bool(divided) and not (keeps_rows and row.number is not None and row.number >= 32)
 
 
 def is_few_channels(value, consumers):
