@@ -63,7 +63,7 @@ def digest_of(graph, units):
 
 def compile_model(request):
     name, out, target = request["name"], request["out"], request["target"]
-    graph = read.read(request["model"], name, {d: tuple(r) for d, r in request["dims"].items()})
+    graph = read.read(request["model"], name, {d: tuple(r) for d, r in request["dims"].items()}, target)
     units = groups_lua.units_of(graph, first := grouping.of_origins(graph))
     digest = digest_of(graph, units)
     if integers.rewrite(graph, target):  # the same units, of other nodes

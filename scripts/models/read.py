@@ -21,13 +21,13 @@ OPSETS = (7, 24)
 MOST_FOLDED = 1 << 26  # elements of a constant that is computed of others
 
 
-def read(path, name, dimensions):
+def read(path, name, dimensions, target="cpu"):
     """`dimensions`: {name: (least, most)}, as --dim has them. Raises ModelError."""
     model = load(path)
     version = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 0)
     if not OPSETS[0] <= version <= OPSETS[1]:
         raise ModelError(f"{path}: error: opset {version}; opsets {OPSETS[0]} to {OPSETS[1]} are read")
-    reading = Reading(model, path, name, version, dimensions)
+    reading = Reading(model, path, name, version, dimensions, target)
     reading.run()
     return reading.graph
 
@@ -112,7 +112,8 @@ class Named(dict):
 
 
 class Reading:
-    def __init__(self, model, path, name, version, dimensions):
+    def __init__(self, model, path, name, version, dimensions, target):
+        self.target = target
         self.model, self.path, self.version, self.wanted = model, path, version, dict(dimensions)
         self.graph = Graph(name)
         self.builder = Builder(self.graph)
@@ -154,6 +155,7 @@ class Reading:
         for n in self.graph.nodes:
             if any(s == 0 for v in [*n.inputs, n.output] for s in v.shape):
                 raise ModelError(f"{self.path}: error: {self.graph.places[n.origin]}: an array without elements is not supported")
+        integers.rewrite(self.graph, self.target, "conv")
         fold_channels(self.graph)
         layout.place(self.graph, self.builder)
 
