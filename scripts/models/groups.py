@@ -211,14 +211,16 @@ def divides_by_sizes(reshape, result):
     """Whether a place in what it reads is found by a division by a size that only a call knows, and not only once for each long row."""
     x, runs = reshape.inputs[0], reshape.attributes["runs"]
     divided = [before for before, _ in runs if any(x.shape[d].number is None for d in before[1:])]
-    row = reshape.output.shape[-1] if reshape.output.rank else Size.of(1)
-    keeps_rows = runs and divided and divided[-1] is not runs[-1][0] and row == result.shape[-1:][0] if result.rank else False
-    return bool(divided) and not (keeps_rows and row.number is not None and row.number >= 32)
+    if not divided:
+        return False
+    row = reshape.output.shape[-1:]
+    keeps_rows = divided[-1] is not runs[-1][0] and row == result.shape[-1:] and row[0].number is not None and row[0].number >= 32
+    return not keeps_rows
 
 
 def is_few_channels(value, consumers):
     """An image of few channels before a convolution that stores it with its padding anyway, in the order that it wants."""
-    return len(consumers) == 1 and consumers[0].op == "conv" and consumers[0].attributes.get("last", False) and consumers[0].inputs[0] is value and \
+    return len(consumers) == 1 and consumers[0].op == "conv" and consumers[0].attributes.get("last", False) and "outside" not in consumers[0].attributes and consumers[0].inputs[0] is value and \
         not all(consumers[0].attributes["inside"]) and value.shape[-1].number is not None and value.shape[-1].number <= 4
 
 

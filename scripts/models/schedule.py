@@ -70,8 +70,8 @@ class Writer:
     def lines(self):
         if self.rank == 0:
             return self.apart()
-        if self.out["op"] == "concat" and (self.out["axis"] == self.rank - 1 or len(self.out["in"]) <= MOST_PARTS):
-            return self.joined()
+        if (concat := self.joined_parts()) is not None:
+            return self.joined(concat)
         products = [n for n in self.reductions if n["op"] in ("matmul", "conv", "conv_transpose", "pool")]
         if len(self.reductions) == 1 and products and products[0].get("panel", -1) >= 0 and self.has_result_shape(products[0]):
             return self.windows(products[0])
@@ -258,14 +258,29 @@ class Writer:
             lines += self.tasks("k.out0", self.out["shape"])
         return lines
 
-    def joined(self):
+    def joined_parts(self):
+        """A Concat whose parts can be put through all that is behind it, functions of elements, one by one; as generators/graph/nodes.h has it."""
+        found = None
+        for c in self.nodes.values():
+            if c["op"] != "concat" or c["axis"] + 1 < len(c["shape"]) and len(c["in"]) > MOST_PARTS:
+                continue
+            behind, fits = {c["name"]}, True
+            for n in self.nodes.values():
+                if any(i in behind for i in n["in"]):
+                    fits = fits and n["op"] == "map" and n["shape"] == c["shape"]
+                    behind.add(n["name"])
+            if fits and self.out["name"] in behind:
+                found = c
+        return found
+
+    def joined(self, concat):
         """Parts behind each other: each is a loop of its own."""
         self.summary = "Several arrays behind each other."
         lines = []
         for n in self.reductions:
             lines += self.frame(n) + self.stored(n)
-        along = self.rank - 1 - self.out["axis"]
-        for i, name in enumerate(self.out["in"]):
+        along = self.rank - 1 - concat["axis"]
+        for i, name in enumerate(concat["in"]):
             part, shape = f"k.out0:update({i})", self.values[name]["shape"]
             loops = [f"part{i}" if d == along else f"x{d}" for d in range(self.rank)]
             lines.append(f"{part}:reorder({', '.join(map(quote, loops))})")
