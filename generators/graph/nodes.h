@@ -56,6 +56,8 @@ public:
             arg(n, t, vars, index);
         } else if (op == "cumsum") {
             cumsum(n, t, vars, index);
+        } else if (op == "scatter") {
+            scatter(n, t, vars, index);
         } else if (op == "matmul") {
             matmul(n, t, vars, index);
         } else if (op == "conv" || op == "conv_transpose" || op == "pool") {

@@ -288,7 +288,7 @@ def name(graph, groups):
 
 
 def kind_of(group):
-    for op in ("matmul", "conv", "conv_transpose", "pool", "arg", "cumsum"):
+    for op in ("matmul", "conv", "conv_transpose", "pool", "arg", "cumsum", "scatter"):
         if any(n.op == op for n in group.nodes):
             return op
     if any(n.op == "reduce" for n in group.nodes):

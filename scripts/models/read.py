@@ -58,7 +58,39 @@ def load(path):
             onnx.checker.check_model(model)
     except Exception as e:
         raise ModelError(f"{path}: error: the model is not valid: {first_line(e)}") from e
-    return onnx.inliner.inline_local_functions(model) if model.functions else model
+    return inlined(model, path)
+
+
+def inlined(model, path):
+    """With the bodies of functions in place of the nodes that call them: those of the model, and ops that are known by what the ONNX standard
+    says they are made of."""
+    if model.functions:
+        model = onnx.inliner.inline_local_functions(model)
+    version = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
+    made = set()
+    for node in nodes_of(model.graph):
+        if node.domain in ("", "ai.onnx") and node.op_type not in OPS and onnx.defs.has(node.op_type):
+            try:
+                schema = onnx.defs.get_schema(node.op_type, version, "")
+            except onnx.defs.SchemaError:
+                continue
+            if schema.has_function or schema.has_context_dependent_function:
+                made.add(node.op_type)
+    if not made:
+        return model
+    try:
+        return onnx.inliner.inline_selected_functions(model, [("", name) for name in sorted(made)], inline_schema_functions=True)
+    except Exception as e:  # of the onnx package
+        raise ModelError(f"{path}: error: what {', '.join(sorted(made))} is made of cannot be read: {first_line(e)}") from e
+
+
+def nodes_of(graph):
+    """All nodes, those of branches too."""
+    for node in graph.node:
+        yield node
+        for a in node.attribute:
+            if a.type == onnx.AttributeProto.GRAPH:
+                yield from nodes_of(a.g)
 
 
 def first_line(error):

@@ -51,7 +51,7 @@ class Writer:
     def __init__(self, nodes, out, inputs):
         self.nodes, self.out, self.values = nodes, out, {**inputs, **nodes}
         self.rank = len(out["shape"])
-        self.reductions = [n for n in nodes.values() if n["op"] in ("reduce", "matmul", "conv", "conv_transpose", "pool", "arg", "cumsum")]
+        self.reductions = [n for n in nodes.values() if n["op"] in ("reduce", "matmul", "conv", "conv_transpose", "pool", "arg", "cumsum", "scatter")]
         self.summary = "One pass: all steps in registers."
         self.opened = {}  # parameter: (values, default, what it is)
         self.library = ""  # read before the schedule: a kernel in the cache is of the text that it had
@@ -92,6 +92,8 @@ class Writer:
             return node["name"] + "_best"
         if node["op"] == "cumsum":
             return node["name"] + "_sums"
+        if node["op"] == "scatter":
+            return node["name"] + "_scattered"
         return node["name"] + "_sum" if half else node["name"]
 
     def tasks(self, func, shape, first=(), names=None):
@@ -345,6 +347,8 @@ class Writer:
             return lines
         update = f"{func}:update(0)"
         lines += self.tasks(func, n["shape"])
+        if n["op"] == "scatter":  # one element after the other
+            return lines
         if n["op"] == "arg":
             return lines + self.tasks(update, n["shape"])
         if self.narrow(n["shape"]):

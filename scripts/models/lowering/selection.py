@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lowering.builder import op
+from lowering.builder import op, type_name
 from lowering.elementwise import cast_to
 from sizes import Size
 
@@ -13,6 +13,11 @@ def positions(b, size, rank, axis, type_):
     """0, 1, ... along one dimension of `rank`."""
     counted = b.add("range", [b.scalar(0, type_), b.scalar(1, type_)], [size], type_)
     return b.reshape(counted, [size if d == axis else 1 for d in range(rank)])
+
+
+def number_of(b, size, type_):
+    """A Size as a number of some type."""
+    return cast_to(b, b.reshape(b.stored(b.sizes([size])), ()), type_)
 
 
 @op("TopK")
@@ -60,7 +65,7 @@ def reverse_sequence(b, c):
 def eye_like(b, c):
     c.rank(0, 2, "the input")
     shape, k = c[0].shape, c.get("k", 0)
-    type_ = c.type_of("dtype", c[0].type) if hasattr(c, "type_of") else c[0].type
+    type_ = type_name(c.get("dtype"), c.place) if c.get("dtype") else c[0].type
     rows, columns = positions(b, shape[0], 2, 0, "int64"), positions(b, shape[1], 2, 1, "int64")
     return cast_to(b, b.map("equal", b.map("add", rows, b.scalar(k, "int64")), columns, type_="bool"), type_)
 
@@ -79,7 +84,7 @@ def grid_sample(b, c):
 
     def coordinate(i, size):
         at = b.slice(grid, [Size.of(0)] * 3 + [Size.of(i)], [n, out_h, out_w, 1], [1] * 4)
-        length = cast_to(b, b.sizes(size), x.type)
+        length = number_of(b, size, x.type)
         if aligned:
             return b.map("mul", b.with_number("mul", b.with_number("add", at, 1), 0.5), b.with_number("sub", length, 1))
         return b.with_number("mul", b.with_number("sub", b.map("mul", b.with_number("add", at, 1), length), 1), 0.5)
@@ -88,7 +93,7 @@ def grid_sample(b, c):
         """The pixels there, and whether they are any."""
         inside, places = None, []
         for at, size in ((row, h), (column, w)):
-            last = cast_to(b, b.sizes(size - 1), x.type)
+            last = number_of(b, size - 1, x.type)
             held = b.map("min", b.with_number("max", at, 0), last)
             inside = b.map("equal", at, held, type_="bool") if inside is None else b.map("and", inside, b.map("equal", at, held, type_="bool"), type_="bool")
             places.append(cast_to(b, held, "int64"))
@@ -97,8 +102,8 @@ def grid_sample(b, c):
         return b.map("where", inside, pixels, b.scalar(0, x.type), type_=x.type) if padding == "zeros" else pixels
     column, row = coordinate(0, w), coordinate(1, h)
     if padding == "border":
-        row = b.map("min", b.with_number("max", row, 0), cast_to(b, b.sizes(h - 1), x.type))
-        column = b.map("min", b.with_number("max", column, 0), cast_to(b, b.sizes(w - 1), x.type))
+        row = b.map("min", b.with_number("max", row, 0), number_of(b, h - 1, x.type))
+        column = b.map("min", b.with_number("max", column, 0), number_of(b, w - 1, x.type))
     if mode == "nearest":
         return b.transpose(corner(b.map("round", row), b.map("round", column)), [0, 3, 1, 2])
     top, left = b.map("floor", row), b.map("floor", column)
@@ -118,3 +123,25 @@ def global_lp_pool(b, c):
     p = c.get("p", 2)
     total = b.reduce("sum", b.map("pow", b.map("abs", c[0]), b.scalar(p, c[0].type)), list(range(2, c[0].rank)), True)
     return b.map("pow", total, b.scalar(1.0 / p, c[0].type))
+
+
+@op("ScatterElements", "Scatter")
+def scatter_elements(b, c):
+    c.rank(1, c[0].rank, "indices")
+    return b.add("scatter", [c[0], c[1], c[2]], c[0].shape, c[0].type, axis=c.axis(c[0].rank), depth=0, reduction=reduction_of(c))
+
+
+@op("ScatterND")
+def scatter_nd(b, c):
+    x, where, updates = c[0], c[1], c[2]
+    depth = where.shape[-1].number if where.rank else None
+    if depth is None or depth > x.rank or updates.rank != where.rank - 1 + x.rank - depth:
+        c.fail(f"indices of shape {b.shown([where.shape])} do not go with arrays of {x.rank} and {updates.rank} dimensions")
+    return b.add("scatter", [x, where, updates], x.shape, x.type, axis=-1, depth=depth, reduction=reduction_of(c))
+
+
+def reduction_of(c):
+    how = c.get("reduction", "none")
+    if how not in ("none", "add", "mul", "min", "max"):
+        c.fail(f"reduction: {str(how)[:80]} is none of add, mul, min, max and none")
+    return how
