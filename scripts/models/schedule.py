@@ -73,11 +73,16 @@ class Writer:
         if (concat := self.joined_parts()) is not None:
             return self.joined(concat)
         products = [n for n in self.reductions if n["op"] in ("matmul", "conv", "conv_transpose", "pool")]
-        if len(self.reductions) == 1 and products and products[0].get("panel", -1) >= 0 and self.has_result_shape(products[0]):
+        if len(self.reductions) == 1 and products and self.is_window(products[0]) and self.has_result_shape(products[0]):
             return self.windows(products[0])
         if len(self.reductions) == 1 and products and self.has_result_shape(products[0]):
             return self.tiles(products[0])
         return self.apart()
+
+    def is_window(self, node):
+        """Whether lib/windows.lua has its tiles: a convolution with packed weights or of each channel, and a pool like that."""
+        return node.get("panel", -1) >= 0 or \
+            node["op"] == "pool" and node.get("last", False) and node["type"] == "float32" and self.rank > 2 and not self.narrow(node["shape"])
 
     def has_result_shape(self, node):
         return node["shape"] == self.out["shape"]
@@ -183,7 +188,7 @@ class Writer:
         return lines
 
     def windows(self, node):
-        """A convolution with channels innermost: lib/windows.lua has its tiles."""
+        """A convolution or a pool with channels innermost: lib/windows.lua has its tiles."""
         self.summary = "Tiles of pixels and channels stay in registers while the window goes by."
         options = [f"rank = {self.rank}"]
         if self.rank > 2:
@@ -199,7 +204,8 @@ class Writer:
         for k in node["kernel"]:
             taps *= k
         options.append("sums = { " + ", ".join(map(quote, self.sums(node))) + " }")
-        if node["panel"] > 0:
+        packed = node.get("panel", 0) > 0
+        if packed:
             channels = self.values[node["in"][0]]["shape"][-1]
             narrow = isinstance(channels, int) and channels <= 4
             options += [f"panel = {node['panel']}", f"narrow = {'true' if narrow else 'false'}"]
@@ -208,7 +214,7 @@ class Writer:
         else:
             options.append(f"taps = {taps}")
         self.library = 'local windows = require "lib.windows"\n\n'
-        function = "product" if node["panel"] > 0 else "of_channels"
+        function = "product" if packed else "of_channels"
         return [f'windows.{function}(target, k.out0, k.{node["name"]}_acc, {{ {", ".join(options)} }})']
 
     def lies_in_planes(self, name):
