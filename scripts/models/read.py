@@ -12,7 +12,7 @@ import onnx.checker
 import onnx.inliner
 from fold import fold_channels
 from graph import MOST, Graph, ModelError, Value, wrong_shape
-from lowering import OPS, Builder, contents
+from lowering import OPS, Builder, attend, contents
 from lowering.builder import Call, type_name
 from onnx import numpy_helper
 from sizes import Size
@@ -69,7 +69,8 @@ def inlined(model, path):
     version = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
     made = set()
     for node in nodes_of(model.graph):
-        if node.domain in ("", "ai.onnx") and node.op_type not in OPS and onnx.defs.has(node.op_type):
+        known = node.op_type in OPS and (node.op_type != "Attention" or attend.is_plain(node))
+        if node.domain in ("", "ai.onnx") and not known and onnx.defs.has(node.op_type):
             try:
                 schema = onnx.defs.get_schema(node.op_type, version, "")
             except onnx.defs.SchemaError:
@@ -246,7 +247,7 @@ class Reading:
         self.graph.inputs.append(value)
 
     def new_origin(self, place):
-        self.origins += 1
+        self.origins = max(self.origins, *self.graph.places, 0) + 1
         self.graph.places[self.origins] = place
         return self.origins
 

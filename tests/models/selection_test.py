@@ -33,11 +33,13 @@ class Selection(unittest.TestCase):
         nodes.append(helper.make_node("Exp", ["x"], ["before"]))
         node("ScatterND", ["before", constant(np.array([[1, 2], [-1, 0]])), constant(np.array([5, 6], np.float32))], 2)
         node("RotaryEmbedding", ["heads", "cos", "sin"], 4)
+        node("Attention", ["heads"] * 3, 4, is_causal=1)
         inputs = {"x": ["rows", 9], "image": ["n", 3, 6, "w"], "grid": ["n", 4, 5, 2], "heads": ["n", 2, "tokens", 8], "cos": ["n", "tokens", 4],
                   "sin": ["n", "tokens", 4]}
         path = support.save(folder / "ops.onnx", nodes, [(n, FLOAT, s) for n, s in inputs.items()], outputs, constants, opset=23)
         done = support.halyard("compile", path, "-o", folder)
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('op = "attention"', (folder / "ops.lua").read_text())
         sizes = {"rows": 3, "n": 2, "w": 7, "tokens": 5}
         rng = np.random.default_rng(3)
         feed = {n: rng.standard_normal([sizes.get(d, d) for d in s]).astype(np.float32) for n, s in inputs.items()}
