@@ -64,15 +64,19 @@ public:
             made.add_input(v.at("name"), {*inputs_[i], type_of(v.at("type")), shape});
             lie_dense(*inputs_[i], shape);
         }
-        for (const auto &n : graph_.at("nodes")) {
-            const bool is_result = outputs_.size() == 1 && graph_.at("outputs")[0] == n.at("name");
-            // On a GPU a thread that asks where a row ends costs less than a kernel for each part.
-            if (is_result && joins_rows(n) && !get_target().has_gpu_feature()) {
-                join_rows(n, made, *outputs_[0]);
-                lie_dense(*outputs_[0], made.shape_of(n.at("shape")));
-                return;
+        // On a GPU a thread that asks where a part ends costs less than a kernel for each part.
+        const json &nodes = graph_.at("nodes");
+        const bool by_parts = outputs_.size() == 1 && !get_target().has_gpu_feature();
+        const Joined joined = by_parts ? joined_parts(nodes, graph_.at("outputs")[0]) : Joined();
+        for (const auto &n : nodes) {
+            if (&n != joined.concat && joined.behind.count(n.at("name")) == 0) {
+                made.add(n);
             }
-            made.add(n);
+        }
+        if (joined.concat != nullptr) {
+            join_parts(nodes, joined, graph_.at("outputs")[0], made, *outputs_[0]);
+            lie_dense(*outputs_[0], made.shape_of(joined.concat->at("shape")));
+            return;
         }
         for (size_t i = 0; i < outputs_.size(); i++) {
             const Tensor &t = made.at(graph_.at("outputs")[i]);

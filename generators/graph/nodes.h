@@ -5,6 +5,9 @@
  * Nodes of a graph as Funcs, one each.
  */
 
+#include <set>
+#include <string>
+
 #include "graph/maps.h"
 #include "graph/moves.h"
 #include "graph/products.h"
@@ -53,6 +56,8 @@ public:
             arg(n, t, vars, index);
         } else if (op == "cumsum") {
             cumsum(n, t, vars, index);
+        } else if (op == "scatter") {
+            scatter(n, t, vars, index);
         } else if (op == "matmul") {
             matmul(n, t, vars, index);
         } else if (op == "conv" || op == "conv_transpose" || op == "pool") {
@@ -78,26 +83,68 @@ private:
     std::map<std::string, Tensor> tensors_;
 };
 
-/** Whether a node puts rows behind each other, as images with channels innermost do. */
-inline bool joins_rows(const nlohmann::json &node) {
-    return node.at("op") == "concat" && node.at("axis").get<size_t>() + 1 == node.at("shape").size();
+/** A Concat, and the functions of elements behind it that its parts can be put through one by one. */
+struct Joined {
+    const nlohmann::json *concat = nullptr;
+    std::set<std::string> behind;
+};
+
+/** The last such node of a graph with this result; none where the result is more than that (schedule.py finds the same one). */
+inline Joined joined_parts(const nlohmann::json &nodes, const std::string &result) {
+    const size_t most_parts = 16;  // where they do not lie within rows
+    Joined found;
+    for (const auto &c : nodes) {
+        if (c.at("op") != "concat" || (c.at("axis").get<size_t>() + 1 < c.at("shape").size() && c.at("in").size() > most_parts)) {
+            continue;
+        }
+        std::set<std::string> behind = {c.at("name")};
+        bool fits = true;
+        for (const auto &n : nodes) {
+            const bool depends = std::any_of(n.at("in").begin(), n.at("in").end(), [&](const auto &i) { return behind.count(i) != 0; });
+            if (depends) {
+                fits = fits && n.at("op") == "map" && n.at("shape") == c.at("shape");
+                behind.insert(n.at("name"));
+            }
+        }
+        if (fits && behind.count(result) != 0) {
+            behind.erase(c.at("name"));
+            found = {&c, behind};
+        }
+    }
+    return found;
 }
 
-/** The result of such a node, part by part, an update over "part0", "part1", ... each: none asks where a row of it ends. */
-inline void join_rows(const nlohmann::json &node, const GraphNodes &made, Halide::Func out) {
+/** The result of such a graph, part by part, an update over "part0", "part1", ... each: none asks where it ends. `made` has the nodes
+ * before. */
+inline void join_parts(const nlohmann::json &nodes, const Joined &joined, const std::string &result, const GraphNodes &made,
+                       Halide::Func out) {
     using namespace Halide;
-    const Node n = made.node_of(node);
-    const std::vector<Var> vars = variables(node.at("shape").size());
-    out(vars) = undef(type_of(node.at("type")));
+    const nlohmann::json &concat = *joined.concat;
+    const Node n = made.node_of(concat);
+    const std::vector<Var> vars = variables(concat.at("shape").size());
+    const size_t axis = concat.at("axis"), place = vars.size() - 1 - axis;
     Expr begin = 0;
     for (size_t i = 0; i < n.in.size(); i++) {
-        const Expr extent = n.in[i]->shape.back();
-        const RDom r(0, extent, "part" + std::to_string(i));
+        // The part where it will stand, and what is behind it.
+        Tensor part{Func(n.name() + "_part" + std::to_string(i)), type_of(concat.at("type")), made.shape_of(concat.at("shape"))};
         std::vector<Expr> from(vars.begin(), vars.end()), to = from;
-        from[0] = r;
-        to[0] = begin + r;
-        out(to) = n.in[i]->f(from);
-        begin = begin + extent;
+        from[place] = vars[place] - begin;
+        part.f(vars) = n.in[i]->f(from);
+        GraphNodes own = made;
+        own.add_input(concat.at("name"), part);
+        for (const auto &m : nodes) {
+            if (joined.behind.count(m.at("name")) != 0) {
+                own.add(m);
+            }
+        }
+        const Tensor &value = own.at(result);
+        if (i == 0) {
+            out(vars) = undef(value.type);
+        }
+        const RDom r(0, n.in[i]->shape[axis], "part" + std::to_string(i));
+        to[place] = begin + r;
+        out(to) = value.f(to);
+        begin = begin + n.in[i]->shape[axis];
     }
 }
 

@@ -128,7 +128,8 @@ inline void window(const Node &n, Tensor &t, const std::vector<Halide::Var> &var
     // Where a tap of the window lies in x. Around the image stands what counts for nothing: a Func of its own, so that no tap asks.
     const auto &in_image = n.json.at("inside");
     const bool bare = std::all_of(in_image.begin(), in_image.end(), [](const nlohmann::json &j) { return j.get<bool>(); });
-    const Expr none = fn == "max" ? type.is_float() ? Internal::make_const(type, -INFINITY) : type.min() : cast(type, 0);
+    const Expr none =
+        fn == "max" ? type.is_float() ? Internal::make_const(type, -INFINITY) : type.min() : cast(type, n.json.value("outside", 0));
     Tensor image = x;
     if (op != "conv_transpose" && !bare) {
         image.f = Func(n.name() + "_pad");

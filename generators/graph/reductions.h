@@ -7,6 +7,7 @@
 
 #include <cmath>
 
+#include "graph/moves.h"
 #include "graph/tensor.h"
 
 namespace halyard {
@@ -107,6 +108,47 @@ inline void cumsum(const Node &n, Tensor &t, const std::vector<Halide::Var> &var
     const Expr own_place = vars[d], begin = reverse ? extent - 1 : Expr(0);
     at[d] = !exclusive ? own_place : reverse ? min(own_place + 1, extent - 1) : max(own_place - 1, 0);
     t.f(vars) = cast(t.type, exclusive ? select(own_place == begin, cast(sum_type(t.type), 0), sums(at)) : sums(at));
+}
+
+// The first input, with the elements of the last one put where the second says, one after the other: at places along an axis, or, without one,
+// where the rows of the second are the first indices.
+inline void scatter(const Node &n, Tensor &t, const std::vector<Halide::Var> &vars, const Index &index) {
+    using namespace Halide;
+    const Tensor &x = *n.in[0], &where = *n.in[1], &updates = *n.in[2];
+    std::vector<Range> ranges;
+    for (size_t d = updates.shape.size(); d-- > 0;) {
+        ranges.emplace_back(0, updates.shape[d]);
+    }
+    const RDom r(ranges, "r");
+    Index from;
+    for (int d = int(updates.shape.size()); d-- > 0;) {
+        from.emplace_back(r[d]);
+    }
+    Index to = from;
+    const int axis = n.json.at("axis");
+    if (axis >= 0) {
+        to[size_t(axis)] = from_start(where(from), x.shape[size_t(axis)]);
+    } else {
+        const size_t prefix = where.shape.size() - 1, depth = n.json.at("depth");
+        Index at(from.begin(), from.begin() + long(prefix));
+        to.assign(from.begin() + long(prefix), from.end());
+        for (size_t d = 0; d < depth; d++) {
+            Index of = at;
+            of.emplace_back(int(d));
+            to.insert(to.begin() + long(d), from_start(where(of), x.shape[d]));
+        }
+    }
+    Func made(n.name() + "_scattered");
+    made(vars) = x(index);
+    std::reverse(to.begin(), to.end());
+    const std::string how = n.json.at("reduction");
+    const Expr value = updates(from), before = made(to);
+    made(to) = how == "add"   ? before + value
+               : how == "mul" ? before * value
+               : how == "min" ? min(before, value)
+               : how == "max" ? max(before, value)
+                              : value;
+    t.f(vars) = made(vars);
 }
 
 }  // namespace halyard

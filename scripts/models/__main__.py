@@ -21,6 +21,7 @@ try:
 except ImportError as e:
     sys.exit(f"error: {e.name} is missing for this Python ({sys.executable}): pip install onnx, or name another Python by HALYARD_PYTHON")
 
+import branches  # noqa: E402
 import groups as grouping  # noqa: E402
 import groups_lua  # noqa: E402
 import integers  # noqa: E402
@@ -62,7 +63,7 @@ def digest_of(graph, units):
 
 def compile_model(request):
     name, out, target = request["name"], request["out"], request["target"]
-    graph = read.read(request["model"], name, {d: tuple(r) for d, r in request["dims"].items()})
+    graph = read.read(request["model"], name, {d: tuple(r) for d, r in request["dims"].items()}, target)
     units = groups_lua.units_of(graph, first := grouping.of_origins(graph))
     digest = digest_of(graph, units)
     if integers.rewrite(graph, target):  # the same units, of other nodes
@@ -123,11 +124,12 @@ def compile_model(request):
             write(out, f"{k.key}.json", json.dumps(k.form))
             write(out, f"{k.key}.lua", k.schedule)
     offsets, length, magic = write_weights(os.path.join(out, f"{name}.weights"), weights, digest)
-    plan = memory.Memory(graph, steps, built, aliases, weights)
-    made = runner.Runner(graph, steps, built, plan, weights, offsets, length, magic, file, target)
+    sections = [[[s]] for s in steps] if target == "cuda" else branches.sections_of(steps, built, memory.root_of(aliases))
+    plan = memory.Memory(graph, sections, built, aliases, weights)
+    made = runner.Runner(graph, sections, built, plan, weights, offsets, length, magic, file, target)
     write(out, f"{name}.h", made.header())
     write(out, f"{name}.c", made.source())
-    write(out, "report.json", json.dumps(report(graph, groups, steps, built, plan, length, digest, file, made), indent=1))
+    write(out, "report.json", json.dumps(report(graph, groups, sections, built, plan, length, digest, file, made), indent=1))
     if request.get("open"):
         write(out, "moves.json", json.dumps(moves.of_groups(graph, units, groups, built, request["open"])))
     write(out, "plan.json", json.dumps({
@@ -182,7 +184,7 @@ def saved(group):
     return total
 
 
-def report(graph, groups, steps, built, plan, length, digest, file, made):
+def report(graph, groups, sections, built, plan, length, digest, file, made):
     inputs, outputs = made.arrays()
 
     maker = {v: i for i, g in enumerate(groups) for v in g.results}
@@ -194,7 +196,7 @@ def report(graph, groups, steps, built, plan, length, digest, file, made):
         "dimensions": [{"name": d, "least": r[0], "most": r[1]} for d, r in graph.dimensions.items()],  # in the order of NAME_sizes
         "inputs": [array(v, n) for v, n in inputs], "outputs": [array(v, n) for v, n in outputs],
         "conditions": [f"{a} == {b}" for a, b, _ in graph.conditions],
-        "calls": len(steps), "kernels": len({k.key for k in built.values()}), "weights_bytes": length,
+        "calls": len(built), "branches": [[[s.name for s in b] for b in section] for section in sections if len(section) > 1], "kernels": len({k.key for k in built.values()}), "weights_bytes": length,
         "workspace": [[str(s) for s in slot] for slot in plan.slots],
         "groups": [{"name": g.name, "nodes": [graph.places[o] for o in dict.fromkeys(n.origin for n in g.nodes) if o in graph.places], "why": g.why,
                     "kernel": built[g].function if g in built else "", "reads": [str(v.bytes) for v in g.inputs],

@@ -90,9 +90,11 @@ std::string title_line(const ExplainedModel &m) {
 
 // What a kind of group is, for its colour.
 int family(const std::string &kind) {
-    static const std::map<std::string, int> families = {{"gemm", 0},           {"matmul", 0}, {"attention", 0}, {"conv", 1},
-                                                        {"conv_transpose", 1}, {"pool", 2},   {"rows", 3},      {"reduce", 3},
-                                                        {"layer_norm", 3},     {"arg", 3},    {"cumsum", 3},    {"map", 4}};
+    static const std::map<std::string, int> families = {
+        {"gemm", 0}, {"gemm_int8", 0},      {"matmul", 0},      {"attention", 0},
+        {"conv", 1}, {"conv_transpose", 1}, {"conv2d_int8", 1}, {"depthwise_conv2d_int8", 1},
+        {"pool", 2}, {"rows", 3},           {"reduce", 3},      {"layer_norm", 3},
+        {"arg", 3},  {"cumsum", 3},         {"map", 4}};
     const auto found = families.find(kind);
     return found == families.end() ? 5 : found->second;
 }

@@ -76,7 +76,7 @@ class Node:
     @property
     def reduces(self):
         """Whether an element of the result is made of many."""
-        return self.op in ("reduce", "arg", "cumsum", "matmul", "conv", "conv_transpose", "pool")
+        return self.op in ("reduce", "arg", "cumsum", "scatter", "matmul", "conv", "conv_transpose", "pool")
 
     def __repr__(self):
         return f"{self.output} = {self.op}({', '.join(v.name for v in self.inputs)})"

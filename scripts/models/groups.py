@@ -154,6 +154,8 @@ class Fusing:
             return ""
         if any(n.op in ("gather", "resize", "gather_nd", "gather_elements") for n in group.nodes) and other.reduces:
             return "the consumer would look its elements up again and again"
+        if any(n.op == "reshape" and divides_by_sizes(n, other.output) for n in consumers):
+            return "a reshape of it would divide by sizes of a call for each element"
         if len(group.nodes) == 1 and group.nodes[0].op == "transpose" and is_few_channels(value, consumers):
             return ""
         for n in consumers:
@@ -205,9 +207,20 @@ class Fusing:
             self.group_of[n] = other
 
 
+def divides_by_sizes(reshape, result):
+    """Whether a place in what it reads is found by a division by a size that only a call knows, and not only once for each long row."""
+    x, runs = reshape.inputs[0], reshape.attributes["runs"]
+    divided = [before for before, _ in runs if any(x.shape[d].number is None for d in before[1:])]
+    if not divided:
+        return False
+    row = reshape.output.shape[-1:]
+    keeps_rows = divided[-1] is not runs[-1][0] and row == result.shape[-1:] and row[0].number is not None and row[0].number >= 32
+    return not keeps_rows
+
+
 def is_few_channels(value, consumers):
     """An image of few channels before a convolution that stores it with its padding anyway, in the order that it wants."""
-    return len(consumers) == 1 and consumers[0].op == "conv" and consumers[0].attributes.get("last", False) and consumers[0].inputs[0] is value and \
+    return len(consumers) == 1 and consumers[0].op == "conv" and consumers[0].attributes.get("last", False) and "outside" not in consumers[0].attributes and consumers[0].inputs[0] is value and \
         not all(consumers[0].attributes["inside"]) and value.shape[-1].number is not None and value.shape[-1].number <= 4
 
 
@@ -275,7 +288,7 @@ def name(graph, groups):
 
 
 def kind_of(group):
-    for op in ("matmul", "conv", "conv_transpose", "pool", "arg", "cumsum"):
+    for op in ("matmul", "conv", "conv_transpose", "pool", "arg", "cumsum", "scatter"):
         if any(n.op == op for n in group.nodes):
             return op
     if any(n.op == "reduce" for n in group.nodes):

@@ -2,7 +2,8 @@
 
     scale_a (a - zero) @ (scale_b b)  ->  scale_a scale_b (a @ b - zero sum(b))
 
-The sums are exact, in 32 bits, and a is read as it was stored. Weights are symmetric, or become so where what is left fits 8 bits.
+The sums are exact, in 32 bits, and a is read as it was stored. Weights are symmetric, or become so where what is left fits 8 bits. Convolutions
+likewise; they become so before the layouts of images are chosen.
 """
 
 import numpy as np
@@ -130,16 +131,59 @@ class Rewriter:
         return True
 
 
-def rewrite(graph, target):
-    """Whether anything was one. On a GPU the graph generator has no tiles, and products of f32 have."""
+    def convolution(self, node):
+        """The same of windows, whose weights are [out, in, kernel, kernel]; outside of the image lies its zero point."""
+        x, w = node.inputs[:2]
+        if not is_square(node) or w.constant is None or any(v.constant is None for v in node.inputs[2:]):
+            return False
+        bias = node.inputs[2].constant if len(node.inputs) > 2 else None
+        if node.output.type == "int32":
+            found, numbers, scales = centred_of(x), w.constant, None
+        else:
+            found = dequantized_of(x)
+            if found is None or w.levels is None or w.levels[2] != 0 and w.levels[1].size > 1:
+                return False
+            numbers, scales = w.levels[0], (np.float32(found[2]) * w.levels[1]).astype(np.float32)
+        if found is None or isinstance(found[1], Value) or not is_8_bit(numbers):
+            return False
+        channels, shape, zero = numbers.shape[0], node.output.shape, found[1]
+
+        def beside(array):
+            return self.constant(array.reshape(-1, 1, 1))
+        value = self.add(node.origin, "conv", [found[0], self.constant(np.ascontiguousarray(numbers.astype(np.int8)))], shape, "int32",
+                         **node.attributes, outside=zero)
+        if zero != 0:
+            sums = numbers.astype(np.int32).reshape(channels, -1).sum(1, dtype=np.int32)
+            value = self.add(node.origin, "map", [value, beside(sums * np.int32(zero))], shape, "int32", fn="sub")
+        if scales is not None:
+            value = self.add(node.origin, "map", [value], shape, "float32", fn="cast")
+            value = self.add(node.origin, "map", [value, beside(scales) if scales.size > 1 else self.constant(scales[0].reshape(()))], shape,
+                             "float32", fn="mul")
+        if bias is not None:
+            value = self.add(node.origin, "map", [value, beside(bias)], shape, value.type, fn="add")
+        self.replaced(node, value)
+        return True
+
+
+def is_square(node):
+    """Whether a window is one that conv2d_int8 or depthwise_conv2d_int8 has: in two dimensions, the same in both."""
+    a, w = node.attributes, node.inputs[1]
+    pads = set(a["before"] + a["after"])
+    depthwise = a["groups"] == w.shape[0] and w.shape[1] == 1
+    return len(a["kernel"]) == 2 and all(len(set(a[k])) == 1 for k in ("kernel", "strides", "dilations")) and len(pads) == 1 and \
+        pads.pop().isdigit() and (a["groups"] == 1 or depthwise)
+
+
+def rewrite(graph, target, op="matmul"):
+    """Whether anything was one. On a GPU the graph generator has no tiles, and products of f32 have. `op`: conv or matmul."""
     if target == "cuda":
         return False
     rewriter, changed, nodes = Rewriter(graph), False, []
     for node in graph.nodes:
         rewriter.made = []
-        done = node.op == "matmul" and node.inputs[0].rank > 1 and rewriter.product(node)
+        done = node.op == op and (rewriter.convolution(node) if op == "conv" else node.inputs[0].rank > 1 and rewriter.product(node))
         changed = changed or done
         nodes += rewriter.made if done else [node]
-    graph.nodes, graph.has_integers = nodes, changed
+    graph.nodes, graph.has_integers = nodes, graph.has_integers or changed
     graph.drop_unused()
     return changed

@@ -100,6 +100,8 @@ class Layouts:
     def conv(self, node):
         x, w = node.inputs[0], node.inputs[1]
         rank = self.rank(x)
+        if "outside" in node.attributes:  # of 8 bits: its weights are packed where it becomes a call
+            return self.grouped(node, channels_last(rank))
         if node.output.type != "float32" or any(v.constant is None for v in node.inputs[1:]):
             return False
         groups, order = node.attributes["groups"], channels_last(rank)

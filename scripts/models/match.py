@@ -4,6 +4,7 @@ What does not match stays with the graph generator, and computes the same.
 """
 
 import attention
+import conv_int8
 import gemm
 import gemm_int8
 import storage
@@ -43,6 +44,10 @@ def match(graph, units, groups, target, half=""):
     for group in list(groups):
         products = [n for n in group.nodes if n.reduces and n.op != "reduce"]
         if group.call is None and not group.schedule and group.wanted != "graph" and len(products) == 1:
+            if products[0].op == "conv":
+                if target != "cuda":
+                    convolve(groups, group, packed)
+                continue
             found = gemm.of_group(group) or (gemm_int8.of_group(group) if target != "cuda" else None)
             group.call = found.call(group.output, packed, target, group.settings, graph.half) if found is not None else None
             groups[groups.index(group):groups.index(group)] = packed.pop("groups", [])
@@ -59,6 +64,18 @@ def match(graph, units, groups, target, half=""):
             raise ModelError(f'{group.at}: op "{group.wanted}" is not what computes these nodes; '
                              f'{group.call.op if group.call else "graph"} does')
     return groups
+
+
+def convolve(groups, group, packed):
+    """A convolution of 8 bits, without what follows where the op has no such epilogue: that is a group of its own then, but for those of a file."""
+    found = conv_int8.of_group(group)
+    if found is None and not group.at and (parts := conv_int8.prefix_of(group)) is not None:
+        first, rest = parts
+        rest.why, first.why = group.why, "the op has no epilogue as what follows"
+        groups[groups.index(group):groups.index(group) + 1] = parts
+        group, found = first, conv_int8.of_group(first)
+    if found is not None:
+        group.call = found.call(group.output, packed, group.settings)
 
 
 def attend(graph, units, group, target):

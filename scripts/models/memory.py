@@ -17,9 +17,10 @@ class Place:
 
 
 class Memory:
-    def __init__(self, graph, steps, kernels, aliases, weights):
-        """`steps`: groups in the order of their calls, with their kernels. `aliases`: {value: value that it is the same memory as}."""
-        self.aliases = aliases
+    def __init__(self, graph, sections, kernels, aliases, weights):
+        """`sections`: groups in the order of their calls, with their kernels (branches.py). `aliases`: {value: value that it is the same
+        memory as}. What a branch frees is for itself alone until all branches of its section are through."""
+        self.root = root_of(aliases)
         self.places = {}
         self.slots = []  # of each: its Sizes in bytes
         for i, v in enumerate(graph.inputs):
@@ -28,32 +29,43 @@ class Memory:
             self.places[v] = Place("weight", i)
         for i, v in enumerate(graph.outputs):
             self.places[self.root(v)] = Place("output", i)
-        last = {}
-        for i, step in enumerate(steps):
-            for v in kernels[step].inputs:
-                last[self.root(v)] = i
+        last = {}  # the section, and the branch of it where there is one alone, in which a value is read for the last time
+        for i, section in enumerate(sections):
+            for branch in section:
+                for step in branch:
+                    for v in map(self.root, kernels[step].inputs):
+                        last[v] = (i, None if last.get(v, (i - 1,))[0] == i and last[v][1] is not branch else branch)
         free = []
-        for i, step in enumerate(steps):
-            value = step.output
-            if self.root(value) is value and value not in self.places:
-                self.places[value] = Place("slot", self.take(free, value.bytes))
-            for v in dict.fromkeys(map(self.root, [*kernels[step].inputs, value])):
-                place = self.places.get(v)
-                if last.get(v, i) == i and place is not None and place.kind == "slot":
-                    free.append(place.index)
+        for i, section in enumerate(sections):
+            after = []  # is free when all branches are through
+            for branch in section:
+                own, made = free if len(section) == 1 else [], set()  # what this branch may use again
+                for at, step in enumerate(branch):
+                    value = step.output
+                    if self.root(value) is value and value not in self.places:
+                        self.places[value] = Place("slot", self.take(own if own else free, value.bytes))
+                        made.add(value)
+                    later = {self.root(v) for s in branch[at + 1:] for v in kernels[s].inputs}
+                    for v in dict.fromkeys(map(self.root, [*kernels[step].inputs, value])):
+                        place = self.places.get(v)
+                        if place is None or place.kind != "slot" or v in later or last.get(v, (i, branch))[0] != i:
+                            continue
+                        if len(section) == 1 or v in made and last.get(v, (i, branch))[1] is branch:
+                            own.append(place.index)
+                        else:
+                            after.append(place.index)
+                if own is not free:
+                    after += own
+            free += dict.fromkeys(after)
         self.scratch = None  # the slot, the last one, of what kernels store for themselves, one after the other
         wanted = {}
-        for step in steps:
+        for step in (s for section in sections for branch in section for s in branch):
             wanted.setdefault(kernels[step].scratch)
         wanted = [s for s in wanted if s != 0]
         if wanted:
             self.scratch = len(self.slots)
             self.slots.append([s for s in wanted if not any(dominates(o, s) for o in wanted if o is not s)] or wanted)
 
-    def root(self, value):
-        while value in self.aliases:
-            value = self.aliases[value]
-        return value
 
     def of(self, value):
         return self.places[self.root(value)]
@@ -80,6 +92,15 @@ class Memory:
         if any(dominates(s, size) for s in sizes):
             return (1, has - wants)
         return (2 if any(dominates(size, s) for s in sizes) else 3, abs(wants - has))
+
+
+def root_of(aliases):
+    """The function that gives the array in whose memory a value lies."""
+    def root(value):
+        while value in aliases:
+            value = aliases[value]
+        return value
+    return root
 
 
 def dominates(a, b):

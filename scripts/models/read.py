@@ -12,7 +12,7 @@ import onnx.checker
 import onnx.inliner
 from fold import fold_channels
 from graph import MOST, Graph, ModelError, Value, wrong_shape
-from lowering import OPS, Builder, contents
+from lowering import OPS, Builder, attend, contents
 from lowering.builder import Call, type_name
 from onnx import numpy_helper
 from sizes import Size
@@ -21,13 +21,13 @@ OPSETS = (7, 24)
 MOST_FOLDED = 1 << 26  # elements of a constant that is computed of others
 
 
-def read(path, name, dimensions):
+def read(path, name, dimensions, target="cpu"):
     """`dimensions`: {name: (least, most)}, as --dim has them. Raises ModelError."""
     model = load(path)
     version = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 0)
     if not OPSETS[0] <= version <= OPSETS[1]:
         raise ModelError(f"{path}: error: opset {version}; opsets {OPSETS[0]} to {OPSETS[1]} are read")
-    reading = Reading(model, path, name, version, dimensions)
+    reading = Reading(model, path, name, version, dimensions, target)
     reading.run()
     return reading.graph
 
@@ -60,7 +60,40 @@ def load(path):
             onnx.checker.check_model(model)
     except Exception as e:
         raise ModelError(f"{path}: error: the model is not valid: {first_line(e)}") from e
-    return onnx.inliner.inline_local_functions(model) if model.functions else model
+    return inlined(model, path)
+
+
+def inlined(model, path):
+    """With the bodies of functions in place of the nodes that call them: those of the model, and ops that are known by what the ONNX standard
+    says they are made of."""
+    if model.functions:
+        model = onnx.inliner.inline_local_functions(model)
+    version = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
+    made = set()
+    for node in nodes_of(model.graph):
+        known = node.op_type in OPS and (node.op_type != "Attention" or attend.is_plain(node))
+        if node.domain in ("", "ai.onnx") and not known and onnx.defs.has(node.op_type):
+            try:
+                schema = onnx.defs.get_schema(node.op_type, version, "")
+            except onnx.defs.SchemaError:
+                continue
+            if schema.has_function or schema.has_context_dependent_function:
+                made.add(node.op_type)
+    if not made:
+        return model
+    try:
+        return onnx.inliner.inline_selected_functions(model, [("", name) for name in sorted(made)], inline_schema_functions=True)
+    except Exception as e:  # of the onnx package
+        raise ModelError(f"{path}: error: what {', '.join(sorted(made))} is made of cannot be read: {first_line(e)}") from e
+
+
+def nodes_of(graph):
+    """All nodes, those of branches too."""
+    for node in graph.node:
+        yield node
+        for a in node.attribute:
+            if a.type == onnx.AttributeProto.GRAPH:
+                yield from nodes_of(a.g)
 
 
 def text_that_is_none(message):
@@ -128,7 +161,8 @@ class Named(dict):
 
 
 class Reading:
-    def __init__(self, model, path, name, version, dimensions):
+    def __init__(self, model, path, name, version, dimensions, target):
+        self.target = target
         self.model, self.path, self.version, self.wanted = model, path, version, dict(dimensions)
         self.graph = Graph(name)
         self.builder = Builder(self.graph)
@@ -170,6 +204,7 @@ class Reading:
         for n in self.graph.nodes:
             if any(s == 0 for v in [*n.inputs, n.output] for s in v.shape):
                 raise ModelError(f"{self.path}: error: {self.graph.places[n.origin]}: an array without elements is not supported")
+        integers.rewrite(self.graph, self.target, "conv")
         fold_channels(self.graph)
         layout.place(self.graph, self.builder)
 
@@ -228,7 +263,7 @@ class Reading:
         self.graph.inputs.append(value)
 
     def new_origin(self, place):
-        self.origins += 1
+        self.origins = max(self.origins, *self.graph.places, 0) + 1
         self.graph.places[self.origins] = place
         return self.origins
 

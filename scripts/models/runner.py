@@ -4,6 +4,7 @@ import math
 import re
 
 import numpy as np
+import runner_branches
 from calls import Scalar
 from graph import BYTES, MOST
 from groups_lua import in_comment
@@ -232,7 +233,7 @@ static double now(void) {{
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }}
 
-/* seconds: of each call, or NULL. */
+{sections}/* seconds: of each call, or NULL. */
 static int {run}(const {name}_model *model, const {name}_sizes *s, const {name}_arrays *arrays, void *workspace, double *seconds) {{
     int64_t slot[SLOTS + 1];
     int code = check(s);
@@ -248,7 +249,7 @@ static int {run}(const {name}_model *model, const {name}_sizes *s, const {name}_
     (void)w;
     (void)m;
 {extents}
-    double last = seconds != NULL ? now() : 0;
+{frame}    double last = seconds != NULL ? now() : 0;
 {calls}
     (void)last;
     return 0;
@@ -348,8 +349,9 @@ def in_string(text):
 
 
 class Runner:
-    def __init__(self, graph, steps, kernels, memory, weights, offsets, length, magic, file, target):
+    def __init__(self, graph, sections, kernels, memory, weights, offsets, length, magic, file, target):
         self.target = target
+        self.sections, steps = sections, list(kernels)
         self.graph, self.steps, self.kernels, self.memory = graph, steps, kernels, memory
         self.weights, self.offsets, self.length, self.magic, self.file = weights, offsets, length, magic, file
         self.name = graph.name
@@ -391,7 +393,18 @@ class Runner:
 
     def source(self):
         inputs, outputs = self.arrays()
-        calls = "".join(self.call(i, step) for i, step in enumerate(self.steps))
+        number = {s: i for i, s in enumerate(self.steps)}
+        functions, calls = "", ""
+        for i, section in enumerate(self.sections):
+            if len(section) == 1:
+                calls += "".join(self.call(number[s], s) for s in section[0])
+                continue
+            for b, branch in enumerate(section):
+                text = "".join(self.call(number[s], s) for s in branch)
+                functions += runner_branches.function_of_branch(self.name, f"section_{i}_{b}", text)
+            functions += runner_branches.function_of_section(f"section_{i}", section, self.kernels, self.extent)
+            calls += (f"    if ((code = section_{i}(&frame, seconds)) != 0) return code;\n"
+                      f"    if (seconds != NULL) last = now();\n")
         used = {k.key: k for k in self.kernels.values()}
         declarations = "\n".join(f"int {k.function}({', '.join(['int32_t'] * len(k.sizes) + [argument_type(a) for a in k.arguments])});"
                                  for k in used.values())
@@ -405,10 +418,15 @@ class Runner:
         plan = self.plan()
         measures = "".join(f"    say_{i}(bytes, {self.c(v.bytes)});\n" for i, (v, _) in enumerate(inputs + outputs))
         extents = "".join(f"    const int64_t {n} = {self.c(s)};\n" for s, n in self.extents.items())
+        frame = ""
+        if functions:
+            functions = runner_branches.frame(self.name) + functions
+            values = ", ".join(self.extents.values()) or "0"
+            frame = f"    const int64_t values[] = {{{values}}};\n    const struct frame frame = {{m, w, s, arrays, slot, values}};\n"
         device = {k: v.format(name=self.name, length=self.length) for k, v in (CUDA if self.target == "cuda" else HOST).items()}
         return SOURCE.format(**device, name=self.name, members=members, counts=counts, slots=len(self.memory.slots), length=self.length, magic=self.magic,
                              magic_length=len(self.magic), declarations=declarations, begin=self.begin(len(names)), checks=self.checks(), plan=plan, rank=self.most_dimensions,
-                             measures=measures, pointer_checks=pointers, extents=extents, calls=calls)
+                             measures=measures, pointer_checks=pointers, extents=extents, calls=calls, sections=functions, frame=frame)
 
     def checks(self):
         lines = []

@@ -7,7 +7,7 @@ results where they lie side by side, else in lanes.
 import re
 
 HEAD = '''-- {summary}
-return schedule "graph" {{
+{library}return schedule "graph" {{
   target = "cpu",
 {params}  apply = function(k, p, target)
     local lanes = target:lanes "{lanes}"
@@ -17,6 +17,7 @@ return schedule "graph" {{
 '''
 
 TASK = 4096  # elements that a task computes
+MOST_PARTS = 16  # of a Concat along another dimension than the innermost: a loop for each
 TASKS = (512, 1024, 2048, 4096, 8192, 16384, 65536)
 NARROW = {"float64": "f64", "int64": "f64", "uint64": "f64"}
 
@@ -30,7 +31,7 @@ def of_graph(form):
     if writer.is_turned_row():  # Halide 21 fails on a vector with a guard that is read backwards where no loop is around it
         body = [re.sub(r"(:atomic\(\))?:vectorize\([^()]*\)", "", line) for line in body]
         body = [line for line in body if not re.fullmatch(r"k\.\w+(:update\(0\))?", line)]
-    return HEAD.format(summary=writer.summary, lanes=NARROW.get(out["type"], "f32"), params=writer.parameters(body),
+    return HEAD.format(summary=writer.summary, library=writer.library, lanes=NARROW.get(out["type"], "f32"), params=writer.parameters(body),
                        body="\n".join("    " + line for line in body))
 
 
@@ -50,9 +51,10 @@ class Writer:
     def __init__(self, nodes, out, inputs):
         self.nodes, self.out, self.values = nodes, out, {**inputs, **nodes}
         self.rank = len(out["shape"])
-        self.reductions = [n for n in nodes.values() if n["op"] in ("reduce", "matmul", "conv", "conv_transpose", "pool", "arg", "cumsum")]
+        self.reductions = [n for n in nodes.values() if n["op"] in ("reduce", "matmul", "conv", "conv_transpose", "pool", "arg", "cumsum", "scatter")]
         self.summary = "One pass: all steps in registers."
         self.opened = {}  # parameter: (values, default, what it is)
+        self.library = ""  # read before the schedule: a kernel in the cache is of the text that it had
 
     def open(self, name, values, default, what):
         """A number that a group may set, and a search tries."""
@@ -68,14 +70,19 @@ class Writer:
     def lines(self):
         if self.rank == 0:
             return self.apart()
-        if self.out["op"] == "concat" and self.out["axis"] == self.rank - 1:
-            return self.joined()
+        if (concat := self.joined_parts()) is not None:
+            return self.joined(concat)
         products = [n for n in self.reductions if n["op"] in ("matmul", "conv", "conv_transpose", "pool")]
-        if len(self.reductions) == 1 and products and products[0].get("panel", -1) >= 0 and self.has_result_shape(products[0]):
+        if len(self.reductions) == 1 and products and self.is_window(products[0]) and self.has_result_shape(products[0]):
             return self.windows(products[0])
         if len(self.reductions) == 1 and products and self.has_result_shape(products[0]):
             return self.tiles(products[0])
         return self.apart()
+
+    def is_window(self, node):
+        """Whether lib/windows.lua has its tiles: a convolution with packed weights or of each channel, and a pool like that."""
+        return node.get("panel", -1) >= 0 or \
+            node["op"] == "pool" and node.get("last", False) and node["type"] == "float32" and self.rank > 2 and not self.narrow(node["shape"])
 
     def has_result_shape(self, node):
         return node["shape"] == self.out["shape"]
@@ -90,18 +97,27 @@ class Writer:
             return node["name"] + "_best"
         if node["op"] == "cumsum":
             return node["name"] + "_sums"
+        if node["op"] == "scatter":
+            return node["name"] + "_scattered"
         return node["name"] + "_sum" if half else node["name"]
 
-    def tasks(self, func, shape, first=()):
+    def tasks(self, func, shape, first=(), names=None):
         """The loops but the innermost as parallel tasks of some thousand elements; `first` are loops that become tasks, too."""
-        loops = [*first, *(f"x{d}" for d in range(1, len(shape)))]
+        loops = [*first, *(names or [f"x{d}" for d in range(1, len(shape))])]
         if not loops:
             return []
         lines = []
         row = shape[-1] if isinstance(shape[-1], int) and shape[-1] > 0 else TASK // 8
         if row < TASKS[-1] and not first:
+            # Short dimensions stay whole within a task, so that few loops are fused, and each task finds its place by few divisions.
+            extents = list(reversed(shape[:-1]))
+            while loops and isinstance(extents[0], int) and row * extents[0] <= TASK:
+                row *= max(extents.pop(0), 1)
+                loops.pop(0)
+            if not loops:
+                return []
             task = self.open("task", TASKS, TASK, "elements of a task")
-            lines.append(f'{func}:split("x1", math.max({task} // {row}, 1), "guard", "task", "step")')
+            lines.append(f'{func}:split("{loops[0]}", math.max({task} // {row}, 1), "guard", "task", "step")')
             loops[0] = "task"
         loop = loops[0]
         for other in loops[1:]:
@@ -172,7 +188,7 @@ class Writer:
         return lines
 
     def windows(self, node):
-        """A convolution with channels innermost: lib/windows.lua has its tiles."""
+        """A convolution or a pool with channels innermost: lib/windows.lua has its tiles."""
         self.summary = "Tiles of pixels and channels stay in registers while the window goes by."
         options = [f"rank = {self.rank}"]
         if self.rank > 2:
@@ -188,13 +204,23 @@ class Writer:
         for k in node["kernel"]:
             taps *= k
         options.append("sums = { " + ", ".join(map(quote, self.sums(node))) + " }")
-        if node["panel"] > 0:
+        packed = node.get("panel", 0) > 0
+        if packed:
             channels = self.values[node["in"][0]]["shape"][-1]
-            options += [f"panel = {node['panel']}", f"narrow = {'true' if isinstance(channels, int) and channels <= 4 else 'false'}"]
+            narrow = isinstance(channels, int) and channels <= 4
+            options += [f"panel = {node['panel']}", f"narrow = {'true' if narrow else 'false'}"]
+            if narrow and self.lies_in_planes(node["in"][0]):
+                options.append("planes = true")
         else:
             options.append(f"taps = {taps}")
-        function = "product" if node["panel"] > 0 else "of_channels"
-        return [f'require("lib.windows").{function}(target, k.out0, k.{node["name"]}_acc, {{ {", ".join(options)} }})']
+        self.library = 'local windows = require "lib.windows"\n\n'
+        function = "product" if packed else "of_channels"
+        return [f'windows.{function}(target, k.out0, k.{node["name"]}_acc, {{ {", ".join(options)} }})']
+
+    def lies_in_planes(self, name):
+        """Whether an image is read from an array that has its channels outside of its pixels."""
+        node = self.nodes.get(name)
+        return node is not None and node["op"] == "transpose" and node["perm"][-2] == len(node["perm"]) - 1
 
     def shared_loop(self, node):
         """The loop whose neighbours read the same operand, or ""."""
@@ -240,19 +266,48 @@ class Writer:
             lines += self.tasks("k.out0", self.out["shape"])
         return lines
 
-    def joined(self):
-        """Parts of rows behind each other: each is a loop of its own."""
-        self.summary = "Rows of several arrays behind each other."
+    def joined_parts(self):
+        """A Concat whose parts can be put through all that is behind it, functions of elements, one by one; as generators/graph/nodes.h has it."""
+        found = None
+        for c in self.nodes.values():
+            if c["op"] != "concat" or c["axis"] + 1 < len(c["shape"]) and len(c["in"]) > MOST_PARTS:
+                continue
+            behind, fits = {c["name"]}, True
+            for n in self.nodes.values():
+                if any(i in behind for i in n["in"]):
+                    fits = fits and n["op"] == "map" and n["shape"] == c["shape"]
+                    behind.add(n["name"])
+            if fits and self.out["name"] in behind:
+                found = c
+        return found
+
+    def joined(self, concat):
+        """Parts behind each other: each is a loop of its own."""
+        self.summary = "Several arrays behind each other."
         lines = []
         for n in self.reductions:
             lines += self.frame(n) + self.stored(n)
-        for i, name in enumerate(self.out["in"]):
+        along = self.rank - 1 - concat["axis"]
+        for i, name in enumerate(concat["in"]):
             part, shape = f"k.out0:update({i})", self.values[name]["shape"]
-            lines.append(f"{part}:reorder({', '.join(quote(v) for v in [f'part{i}', *(f'x{d}' for d in range(1, self.rank))])})")
+            loops = [f"part{i}" if d == along else f"x{d}" for d in range(self.rank)]
+            lines.append(f"{part}:reorder({', '.join(map(quote, loops))})")
             if not self.narrow(shape):
-                lines.append(f'{part}:vectorize("part{i}", lanes, "guard")')
-            lines += self.tasks(part, shape)
+                lines.append(f'{part}:vectorize("{loops[0]}", lanes, "guard")')
+            # Halide fuses no loop of the part into one of the others: where others lie within it, it makes the tasks alone.
+            lines += self.tasks(part, shape, names=loops[1:]) if along < 2 else self.tasks_of_part(part, f"part{i}", list(reversed(shape))[:along + 1])
         return lines
+
+    def tasks_of_part(self, func, loop, extents):
+        """`extents`: of the loops within it, the innermost first, and of itself."""
+        *within, own = extents
+        row = 1
+        for n in within:
+            row *= n if isinstance(n, int) and n > 0 else TASK // 64
+        if isinstance(own, int) and own * row <= TASK:
+            return []
+        task = self.open("task", TASKS, TASK, "elements of a task")
+        return [f'{func}:split("{loop}", math.max({task} // {row}, 1), "guard", "task", "step")', f'{func}:parallel("task")']
 
     def is_of_rows(self, node):
         """A reduction over the innermost dimension, kept, in a result with rows as long."""
@@ -261,25 +316,31 @@ class Writer:
             and rank == self.rank and node["shape"][:-1] == self.out["shape"][:-1] and not is_one(self.out["shape"][-1])
 
     def rows(self):
-        lines = []
-        loops = [f"x{d}" for d in range(1, self.rank)]
-        loop = loops[0]
-        for other in loops[1:]:
-            lines.append(f'k.out0:fuse("{loop}", "{other}", "task{other}")')
-            loop = f"task{other}"
         length = self.out["shape"][-1]
-        most = min(max(TASK // length, 1), 8) if isinstance(length, int) else 8
-        rows = self.open("rows", (1, 2, 4, 8, 16, 32), 1 << most.bit_length() - 1, "of a task")
-        lines.append(f'k.out0:split("{loop}", {rows}, "guard", "task", "row")')
-        lines.append('k.out0:parallel("task")')
+        most = min(max(TASK // length, 1), 8 if length >= 128 else 64) if isinstance(length, int) else 8
+        most = 1 << most.bit_length() - 1
+        rows = self.open("rows", (1, 2, 4, 8, 16, 32, 64, 128), most, "of a task")
+        loops, extents, inner = [f"x{d}" for d in range(1, self.rank)], list(reversed(self.out["shape"][:-1])), 1
+        row = loops[0]
+        # Short dimensions stay whole within a task: a task finds its place by few divisions.
+        while len(loops) > 1 and isinstance(extents[0], int) and inner * extents[0] <= most:
+            inner *= max(extents.pop(0), 1)
+            loops.pop(0)
+        loop = "task"
+        lines = [f'k.out0:split("{loops[0]}", math.max({rows} // {inner}, 1), "guard", "task", "step")']
+        row = "step" if row == loops[0] else row
+        for other in loops[1:]:
+            lines.append(f'k.out0:fuse("{loop}", "{other}", "task_{other}")')
+            loop = f"task_{other}"
+        lines.append(f'k.out0:parallel("{loop}")')
         for n in self.reductions:
-            lines.append(f'k.{self.func_of(n)}:compute_at(k.out0, "row")')
+            lines.append(f'k.{self.func_of(n)}:compute_at(k.out0, "{row}")')
             lines.append(f'k.{self.func_of(n)}:update(0):atomic():vectorize("r", 2 * lanes, "guard")')
         # What several steps of a row read is computed once.
         for n in self.nodes.values():
             readers = [m for m in self.nodes.values() if n["name"] in m["in"]]
             if n["op"] == "map" and len(readers) > 1 and n["shape"] == self.out["shape"] and n is not self.out:
-                lines.append(f'k.{n["name"]}:compute_at(k.out0, "row"):vectorize("x0", lanes, "guard")')
+                lines.append(f'k.{n["name"]}:compute_at(k.out0, "{row}"):vectorize("x0", lanes, "guard")')
         return lines
 
     def stored(self, n):
@@ -292,6 +353,8 @@ class Writer:
             return lines
         update = f"{func}:update(0)"
         lines += self.tasks(func, n["shape"])
+        if n["op"] == "scatter":  # one element after the other
+            return lines
         if n["op"] == "arg":
             return lines + self.tasks(update, n["shape"])
         if self.narrow(n["shape"]):

@@ -106,7 +106,7 @@ class Writer(schedule.Writer):
     def reduced(self, n):
         func = f"k.{self.func_of(n)}"
         axis = len(n["shape"]) - 1 - n["axis"] if n["op"] == "cumsum" else None
-        lines = [f"{func}:compute_root()", self.over(func, self.loops(n)), self.over(f"{func}:update(0)", self.loops(n, axis))]
+        lines = [f"{func}:compute_root()", self.over(func, self.loops(n)), self.over(f"{func}:update(0)", [] if n["op"] == "scatter" else self.loops(n, axis))]
         if n["op"] == "cumsum":
             lines.append(self.over(f"{func}:update(1)", self.loops(n, axis)))
         return lines

@@ -66,6 +66,7 @@ def options():
     p.add_argument("--seed", type=int, default=1, help="of --sweep: which cases [1]")
     p.add_argument("--first", type=int, default=0, help="of --sweep: the number of the first case [0]")
     p.add_argument("--models", metavar="FOLDER", help="whole models, by `halyard compile`, instead of ops: FOLDER has the files of peers/models/cases.json")
+    p.add_argument("--row-seconds", type=float, default=900, help="of --models: a row that takes longer is given up [900]")
     p.add_argument("--against", metavar="FILE", help="of --sweep: a recorded run; fails where the geometric mean or the 10th percentile fell")
     p.add_argument("--verbose", action="store_true", help="also what the peers print")
     return p.parse_args()
@@ -92,7 +93,8 @@ class Run:
         """By which an interrupted run is recognised."""
         o = self.o
         return {"ops": o.ops, "families": o.family, "label": o.label, "types": o.types, "shape": o.shape,
-                "schedule": o.schedule, "threads": o.threads, "peers": o.peers, "no_peers": o.no_peers}
+                "schedule": o.schedule, "threads": o.threads, "peers": o.peers, "no_peers": o.no_peers,
+                **({"models": os.path.abspath(o.models)} if o.models else {})}
 
     def resume(self):
         """Takes what an earlier run with the same options measured."""
@@ -230,8 +232,10 @@ def main():
     run = Run(o)
     if o.models:
         from .models import command
-        command.main(o, run)
-        return finish(o, run)
+        if command.main(o, run):
+            return finish(o, run)
+        print(report.table(run.records))
+        return 128 + signal.SIGINT
     if o.given:
         rows = {}
         for path in o.given:

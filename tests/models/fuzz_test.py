@@ -67,7 +67,7 @@ class Draw:
 
     def step(self):
         kinds = [self.unary, self.binary, self.reduce, self.move, self.softmax, self.matmul, self.window, self.reshape, self.joined,
-                 self.norm, self.gathered, self.choice, self.attention]
+                 self.norm, self.gathered, self.choice, self.attention, self.chosen]
         if self.images:
             kinds = [self.window, self.window, self.of_images, self.of_images, self.unary, self.binary, self.reduce, self.move]
         step = kinds[self.rng.integers(len(kinds))]
@@ -276,7 +276,26 @@ class Draw:
         if x is None:
             return
         y, same = self.pick(lambda s: s == shape)
-        self.add("Concat", [x, y], [*shape[:-1], 2 * shape[-1]], axis=len(shape) - 1) if len(shape) > 1 and same else None
+        if len(shape) < 2 or not same:
+            return
+        axis = int(self.rng.integers(1, len(shape)))
+        self.add("Concat", [x, y], [2 * s if d == axis else s for d, s in enumerate(shape)], axis=axis)
+        if self.rng.random() < 0.5:
+            self.add("Sigmoid", [self.values[-1][0]], self.values[-1][1])
+
+    def chosen(self):
+        """The largest of a dimension, or some rows that are others."""
+        x, shape = self.pick(lambda s: len(s) > 1 and s[1] != "n")
+        if x is None:
+            return
+        if self.rng.random() < 0.5:
+            some = int(self.rng.integers(1, shape[1] + 1))
+            values, places = self.name(), self.name()
+            self.nodes.append(helper.make_node("TopK", [x, self.constant(np.array([some]))], [values, places], name=f"TopK_{values}", axis=1))
+            self.values.append((values, [shape[0], some, *shape[2:]]))
+        elif "n" not in shape[1:]:
+            self.add("ScatterElements", [x, self.constant(self.rng.integers(-shape[1], shape[1], [1] * len(shape))), self.floats([1] * len(shape))], shape,
+                     axis=1, reduction="add")
 
     def norm(self):
         x, shape = self.pick(lambda s: len(s) > 1 and s[-1] not in ("n", 1))

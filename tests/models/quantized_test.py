@@ -10,6 +10,7 @@ from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 from support import FLOAT
 
+IMAGE = 13  # channels
 DEPTH, COLUMNS = 37, 50
 
 
@@ -89,6 +90,45 @@ class Quantized(unittest.TestCase):
                 else:  # a level may be another where a sum in f32 lies between two
                     self.assertLessEqual(np.abs(g.astype(int) - w.astype(int)).max(), 0 if w.dtype == np.int32 else 1, name)
                     self.assertLess((g != w).mean(), 0.01, name)
+
+    def window(self, name, x, rows, zero, out, groups=1, activation="", result="", **attributes):
+        """x and constant weights around Conv, and what follows."""
+        scale, zero = self.scale(), self.constant(np.array(zero, rows))
+        x = self.node("DequantizeLinear", [self.node("QuantizeLinear", [x, scale, zero], f"{name}_q"), scale, zero], f"{name}_x")
+        w = [self.levels("int8", out, IMAGE // groups, 3, 3), self.scale(out), self.constant(np.zeros(out, np.int8))]
+        bias = self.node("DequantizeLinear", [self.constant(self.rng.integers(-999, 999, out).astype(np.int32)), self.constant(np.float32(1e-3))], f"{name}_b")
+        y = self.node("Conv", [x, self.node("DequantizeLinear", w, f"{name}_w", axis=0), bias], f"{name}_c", group=groups, **attributes)
+        y = self.node(activation, [y], f"{name}_a") if activation else y
+        y = self.node("QuantizeLinear", [y, self.scale(), self.constant(np.array(100, result))], f"{name}_y") if result else y
+        self.output(y, TensorProto.UINT8 if result else FLOAT, ["n", out, None, None])
+
+    def test_windows(self):
+        self.window("relu", "x", "uint8", 117, 37, activation="Relu", result="uint8", pads=[1, 1, 1, 1])
+        self.window("signed", "x", "int8", 3, 16, strides=[2, 2], pads=[1, 1, 1, 1])
+        self.window("each", "x", "uint8", 120, IMAGE, groups=IMAGE, result="uint8", pads=[1, 1, 1, 1])
+        self.window("other", "x", "uint8", 128, 8, activation="HardSigmoid", pads=[0, 0, 0, 0])  # no epilogue of the op
+        self.window("oblong", "x", "uint8", 128, 8, strides=[2, 1], pads=[0, 1, 1, 0])             # no window of the op
+        levels = [self.node("QuantizeLinear", ["x", scale := self.scale(), zero := self.constant(np.array(90, np.uint8))], "levels"), scale, zero]
+        w = [self.levels("int8", 9, IMAGE, 1, 1), self.scale(9), self.constant(np.zeros(9, np.int8))]
+        rest = [self.constant(np.float32(0.3)), self.constant(np.array(120, np.uint8)), self.constant(self.rng.integers(-999, 999, 9).astype(np.int32))]
+        self.output(self.node("QLinearConv", [*levels, *w, *rest], "linear"), TensorProto.UINT8, ["n", 9, None, None])
+        self.output(self.node("ConvInteger", [levels[0], self.levels("int8", 5, IMAGE, 3, 3), zero], "whole", pads=[1, 1, 1, 1]), TensorProto.INT32,
+                    ["n", 5, None, None])
+        path = support.save(self.folder / "q.onnx", self.nodes, [("x", FLOAT, ["n", IMAGE, "h", "w"])], self.outputs, self.constants, opset=21)
+        done = support.halyard("compile", path, "-o", self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text = (self.folder / "q.lua").read_text()
+        self.assertEqual((text.count('op = "conv2d_int8"'), text.count('op = "depthwise_conv2d_int8"')), (4, 1))
+        model = support.Model(self.folder, "q")
+        for n, h, w in ((1, 9, 11), (2, 16, 5)):
+            feed = {"x": self.rng.standard_normal((n, IMAGE, h, w)).astype(np.float32)}
+            for (name, _, _), wanted, g in zip(self.outputs, ReferenceEvaluator(path).run(None, feed), model(feed, n=n, h=h, w=w)):
+                if wanted.dtype == np.float32:
+                    np.testing.assert_allclose(g, wanted, atol=4e-6 * np.abs(wanted).max(), err_msg=name)
+                else:
+                    self.assertLessEqual(np.abs(g.astype(int) - wanted.astype(int)).max(), 0 if wanted.dtype == np.int32 else 1, name)
+                    self.assertLess((g != wanted).mean(), 0.01, name)
+
 
     def test_groups_are_given_back(self):
         x = self.node("DynamicQuantizeLinear", ["x"], ["levels", "level_scale", "level_zero"])

@@ -253,22 +253,28 @@ class Builder:
 
 
 def runs_of(before, after):
-    """Pairs of runs of dimensions that have the same number of elements; None where that is not known."""
+    """Pairs of runs of dimensions that have the same number of elements, each as short as can be told; None where the whole has not."""
     runs, i, j = [], 0, 0
     while i < len(before) or j < len(after):
-        a, b = Size.of(1), Size.of(1)
-        first, second = i, j
-        while True:
-            if (i > first or i == len(before)) and (j > second or j == len(after)) and a == b:
-                break
-            # Whichever divides the other grows; what cannot be told grows on the left.
-            if i < len(before) and (i == first or j == len(after) or b.exactly_divided(a) is not None and a != b):
-                a, i = a * before[i], i + 1
-            elif j < len(after):
-                b, j = b * after[j], j + 1
-            elif i < len(before):
-                a, i = a * before[i], i + 1
-            else:
-                return None
-        runs.append([list(range(first, i)), list(range(second, j))])
+        found = next_run(before[i:], after[j:])
+        if found is None:
+            return None
+        runs.append([list(range(i, i + found[0])), list(range(j, j + found[1]))])
+        i, j = i + found[0], j + found[1]
     return runs
+
+
+def next_run(before, after):
+    """How many dimensions of each make the shortest run; dimensions of 1 may be one of their own."""
+    if before and after and before[0] == after[0]:
+        return 1, 1
+    if before and before[0] == 1:
+        return 1, 0
+    if after and after[0] == 1:
+        return 0, 1
+    left, right = [product(before[:n]) for n in range(len(before) + 1)], [product(after[:n]) for n in range(len(after) + 1)]
+    for total in range(2, len(before) + len(after) + 1):
+        for n in range(max(total - len(after), 1), min(total, len(before) + 1)):
+            if left[n] == right[total - n]:
+                return n, total - n
+    return None

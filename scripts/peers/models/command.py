@@ -2,12 +2,14 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
 from .. import contest, library, measure
+from . import kept
 
 FAMILY = "whole models"
 CASES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cases.json")
@@ -101,29 +103,61 @@ def work(task):
     print(json.dumps(row(machine, task["case"], task["sizes"], task["path"], task["compiled"], task)))
 
 
+def answer_of(task, o):
+    """The record, or what went wrong: a row that takes longer than --row-seconds ends with all that it started."""
+    threads = str(task["threads"])
+    process = subprocess.Popen([sys.executable, "-m", "peers.models.worker"], text=True, start_new_session=True, stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=None if o.verbose else subprocess.DEVNULL,
+                               env={**os.environ, "OMP_NUM_THREADS": threads, "TORCHINDUCTOR_COMPILE_THREADS": "1"})
+    try:
+        said, _ = process.communicate(json.dumps(task), timeout=o.row_seconds)
+    except subprocess.TimeoutExpired:
+        return f"took longer than {o.row_seconds:g} s (--row-seconds)"
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    line = said.strip().split("\n")[-1]
+    if process.returncode or not line.startswith("{"):
+        return f"the process ended with code {process.returncode}; --verbose shows what it said"
+    return json.loads(line)
+
+
 def main(o, run):
-    """`scripts/bench --models FOLDER`: `ops` are parts of names of models."""
+    """`scripts/bench --models FOLDER`: `ops` are parts of names of models. Whether it came to its end."""
+    done = kept.Kept(run.file, o.resume)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            for number, case in enumerate(cases(o.ops)):
+                of_model(o, run, done, case, folder, f"model{number}")
+    except KeyboardInterrupt:
+        run.note("interrupted; --resume goes on from here")
+        return False
+    return True
+
+
+def of_model(o, run, done, case, folder, name):
+    """All rows of a model, which is compiled where one of them is not there."""
     from . import contestants
-    records = run.records
-    with tempfile.TemporaryDirectory() as folder:
-        for number, case in enumerate(cases(o.ops)):
-            path = path_of(case, o.models)
-            made = os.path.join(folder, f"model{number}")
-            try:
-                contestants.compiled(path, made, f"model{number}")
-            except library.Failure as e:
-                run.failures.append(f"{case['name']}: {e}")
-                continue
-            for threads in map(int, o.threads):
-                for sizes in case["shapes"]:
-                    task = {"threads": threads, "case": case, "sizes": sizes, "path": path, "compiled": [made, f"model{number}"],
-                            "seconds": o.seconds, "peers": o.peers}
-                    done = subprocess.run([sys.executable, "-m", "peers.models.worker"], input=json.dumps(task), text=True, check=False,
-                                          stdout=subprocess.PIPE, stderr=None if o.verbose else subprocess.DEVNULL,
-                                          env={**os.environ, "OMP_NUM_THREADS": str(threads), "TORCHINDUCTOR_COMPILE_THREADS": "1"})
-                    line = done.stdout.strip().split("\n")[-1]
-                    if done.returncode or not line.startswith("{"):
-                        run.failures.append(f"{case['name']} {shape_text(sizes)}: the process ended with code {done.returncode}; --verbose shows what it said")
-                        continue
-                    records.append(json.loads(line))
-                    run.print(records[-1])
+    path = path_of(case, o.models)
+    made = os.path.join(folder, name)
+    for threads in map(int, o.threads):
+        for sizes in case["shapes"]:
+            title = f"{case['name']} {shape_text(sizes)}"
+            key = f"{title} {threads}t"
+            if key not in done.rows:
+                if not os.path.exists(made):
+                    try:
+                        contestants.compiled(path, made, name)
+                    except library.Failure as e:
+                        run.failures.append(f"{case['name']}: {e}")
+                        return
+                answer = answer_of({"threads": threads, "case": case, "sizes": sizes, "path": path, "compiled": [made, name],
+                                    "seconds": o.seconds, "peers": o.peers}, o)
+                if isinstance(answer, str):
+                    run.failures.append(f"{title}: {answer}")
+                    run.note(f"FAILED: {run.failures[-1]}")
+                    continue
+                done.add(key, answer)
+            run.records.append(done.rows[key])
+            run.print(run.records[-1])
