@@ -12,7 +12,10 @@ char *mkdtemp(char *pattern) {
     char *(*next)(char *);
     *(void **)&next = dlsym(RTLD_NEXT, "mkdtemp");
     const char *folder = getenv("TMPDIR"), *name = strrchr(pattern, '/');
-    const int length = folder && name ? snprintf(own, sizeof(own), "%s%s", folder, name) : 0;
+    if (!folder || !name || (strlen(folder) == (size_t)(name - pattern) && strncmp(folder, pattern, strlen(folder)) == 0)) {
+        return next(pattern);  // which gets the name that was made: not everybody takes the one that is returned
+    }
+    const int length = snprintf(own, sizeof(own), "%s%s", folder, name);
     char *made = length > 0 && length < (int)sizeof(own) ? next(own) : NULL;
     return made ? made : next(pattern);
 }
