@@ -152,6 +152,7 @@ TEST_CASE("What a script printed before its compiler died is cut", "[limits]") {
     const Folder folder;
     const std::string script =
         write_apply(folder / "talks.lua", "for i = 1, 2 do print(string.format('%q', string.rep('\\1', 200000))) end");
+    const Unconfined unconfined;  // crash.sh starts another program
     write_program(folder / "crash.sh", "\"" HALYARD_GENERATORS "\" \"$@\"; kill -SEGV $$");
     const ProcessResult r = build(script, folder / "out", {}, {"--generator", folder / "crash.sh"});
     INFO(r.err.substr(0, 8000));
@@ -165,6 +166,7 @@ TEST_CASE("What a script printed before its compiler died is cut", "[limits]") {
 TEST_CASE("A crash of the compiler names the directives to look at", "[limits]") {
     const Folder folder;
     const std::string script = write_apply(folder / "large.lua", "k.y:unroll(\"col\", 128, \"guard\")\n  k.y:parallel(\"row\")");
+    const Unconfined unconfined;  // crash.sh starts another program
     write_program(folder / "crash.sh", "\"" HALYARD_GENERATORS "\" \"$@\"; kill -SEGV $$");
     const ProcessResult r = build(script, folder / "out", {}, {"--generator", folder / "crash.sh"});
     CHECK(halyard::starts_with(r.err, script + ":3: error: the generator was ended by signal 11"));

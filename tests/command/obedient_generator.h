@@ -2,7 +2,7 @@
 #define HALYARD_TESTS_COMMAND_OBEDIENT_GENERATOR_H
 
 /** \file
- * A generator executable that stops where a test wants it: after half of a library.
+ * A generator executable that stops where a test wants it, after half of a library; and generators that reach what a test needs of them.
  */
 
 #include <cstdlib>
@@ -13,11 +13,22 @@
 
 #include "support.h"
 
+/** Generators are not confined as long as there is one. */
+class Unconfined {
+public:
+    Unconfined() {
+        setenv("HALYARD_CONFINE", "off", 1);
+    }
+    ~Unconfined() {
+        unsetenv("HALYARD_CONFINE");
+    }
+    Unconfined(const Unconfined &) = delete;
+    Unconfined &operator=(const Unconfined &) = delete;
+};
+
 class ObedientGenerator {
 public:
     explicit ObedientGenerator(const Folder &folder) : out_(folder / "out"), pid_(folder / "pid"), executable_(folder / "generator.sh") {
-        // It tells the test how far it is by a file outside of the only folder that a generator may write.
-        setenv("HALYARD_CONFINE", "off", 1);
         // Half of the library and of the header, its process id, and then what the test says. It has no stub.
         write_file(executable_, "#!/bin/sh\n"
                                 "case \" $* \" in *\" cpp_stub \"*) exit 1 ;; esac\n"
@@ -71,6 +82,7 @@ public:
     }
 
 private:
+    Unconfined unconfined_;  // it tells the test how far it is by a file outside of the only folder that a generator may write
     std::string out_, pid_, executable_;
 };
 

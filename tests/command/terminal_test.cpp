@@ -18,7 +18,7 @@ TEST_CASE("No escape code and no progress where the output is no terminal", "[te
     const Folder folder;
     for (const Arguments &arguments : std::vector<Arguments>{{"list"},
                                                              {"doctor"},
-                                                             {"check", "rms_norm"},
+                                                             {"check", HALYARD_SOURCE "/schedules/cpu/rms_norm.lua", "--target", "avx2"},
                                                              {"show", "rms_norm"},
                                                              {"show", "rms_norm", "--step"},
                                                              {"build", "rms_norm", "--target", "avx2", "-o", folder / "out"}}) {

@@ -145,6 +145,10 @@ int main(int argc, char **argv) {
             folder = argv[++i];
         } else if (std::string(argv[i]) == "cpp_stub") {
             return 1;
+        } else if (std::string(argv[i]) == "--temporary") {  // says where one is made
+            char temporary[] = "/tmp/XXXXXX";
+            const char *made = mkdtemp(temporary);
+            return made && std::puts(made) >= 0 && rmdir(made) == 0 ? 0 : 1;
         }
     }
     FILE *const header = std::fopen((folder + "/hostile.h").c_str(), "w");

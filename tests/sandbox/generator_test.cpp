@@ -15,6 +15,7 @@
 
 #include "tests/command/support.h"
 #include "kernel/confine.h"
+#include "kernel/text.h"
 
 namespace {
 
@@ -200,4 +201,15 @@ TEST_CASE("A confined child ends with its group and its pipes", "[sandbox]") {
     r = halyard::run_confined({"/bin/sh", "-c", "echo $$; sleep 50 & wait"}, options, c);
     CHECK(r.timed_out);
     CHECK_FALSE(group_runs(std::stoi(r.out)));
+}
+
+TEST_CASE("A temporary folder goes with the folder of its process", "[sandbox]") {
+    const Folder folder;
+    halyard::Confinement c = halyard::confinement_of(HALYARD_ESCAPE, {});
+    c.writes = {folder.path(), "/tmp"};  // where a kernel without Landlock lets it write
+    const ProcessResult r = halyard::run_confined({HALYARD_ESCAPE, "--temporary"}, {}, c);
+    CHECK(r.exit_code == 0);
+    if (!skipped()) {
+        CHECK(halyard::starts_with(r.out, folder.path() + "/"));
+    }
 }

@@ -48,13 +48,6 @@ struct lanes_of<vec<T, N>> {
     static constexpr int count = N;
 };
 
-#ifdef HALYARD_EMULATOR
-// Kernels are not optimised for the emulator (compile.cpp). These vectors are, since as plain loops over their elements they take a good
-// part of a GEMM's time. Arithmetic is not: it would take longer to compile than it saves.
-#pragma GCC push_options
-#pragma GCC optimize("O2")
-#endif
-
 template<int N, class T>
 __device__ __forceinline__ vec<T, N> broadcast(T x) {
     vec<T, N> v;
@@ -74,10 +67,6 @@ __device__ __forceinline__ vec<T, N> ramp(T base, T stride) {
     }
     return v;
 }
-
-#ifdef HALYARD_EMULATOR
-#pragma GCC pop_options
-#endif
 
 /** f(a[i], b[i]) for each i. */
 template<class F, class T, int N>

@@ -12,10 +12,6 @@
 
 #include "threads.h"
 
-// Every access to shared memory comes by here and through shared.h.
-#pragma GCC push_options
-#pragma GCC optimize("O2")
-
 namespace halyard {
 namespace emulator {
 
@@ -119,7 +115,5 @@ inline void join_clocks(int warp, unsigned mask) {
 
 }  // namespace emulator
 }  // namespace halyard
-
-#pragma GCC pop_options
 
 #endif

@@ -54,10 +54,6 @@ __attribute__((noinline, noreturn)) inline void fail_shared(const SharedAccess &
          other < 0 || other >= kFirstAgent ? "" : name.text, rest);
 }
 
-// As in clocks.h.
-#pragma GCC push_options
-#pragma GCC optimize("O2")
-
 /** What TMA has written becomes the affair of its bytes' cells. */
 inline void spread(Chunk &chunk, unsigned first) {
     chunk.by_engine = 0;
@@ -236,8 +232,6 @@ inline void write_shared(const SharedAccess &a, const void *data, bool atomic = 
     check_write(a, static_cast<const char *>(data), atomic);
     memcpy(state.shared_memory + a.at, data, a.bytes);
 }
-
-#pragma GCC pop_options
 
 }  // namespace emulator
 

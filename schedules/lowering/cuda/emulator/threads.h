@@ -14,7 +14,11 @@
 #define __global__
 #define __grid_constant__
 #define __device__
+#ifdef HALYARD_EMULATOR_COMPILED
+#define __forceinline__ inline __attribute__((used))  // what device/emulator_object.cpp asks for is kept
+#else
 #define __forceinline__ inline
+#endif
 #define __launch_bounds__(...)
 #define __cluster_dims__(...)
 
@@ -193,18 +197,12 @@ inline void begin_thread(Thread &t) {
     t.copies_size = t.groups = 0;
 }
 
-// As in clocks.h: a warp that adds up its lanes goes through these some hundred times.
-#pragma GCC push_options
-#pragma GCC optimize("O2")
-
 inline void resume(Thread &t) {
     state.current = &t;
     threadIdx = t.index;
     switch_stack(&state.scheduler, t.stack);
     state.current = nullptr;
 }
-
-#pragma GCC pop_options
 
 inline void shuffle_order(uint32_t &seed) {
     for (int i = state.thread_count - 1; i > 0; i--) {
@@ -292,9 +290,6 @@ inline bool wait_at_one_barrier() {
     return true;
 }
 
-#pragma GCC push_options
-#pragma GCC optimize("O2")
-
 inline void run_block(uint32_t &seed) {
     state.block++;
     state.epoch++;
@@ -358,8 +353,6 @@ inline void run_block(uint32_t &seed) {
         state.extension->end_block();
     }
 }
-
-#pragma GCC pop_options
 
 inline void run_grid() {
     uint32_t seed = uint32_t(state.launch->order);

@@ -10,10 +10,6 @@
 namespace halyard {
 namespace emulator {
 
-// As in clocks.h.
-#pragma GCC push_options
-#pragma GCC optimize("O2")
-
 /** Waits for the lanes of the mask. With `ballot`, the result has a bit for each lane whose value is not
  * 0; else it is the value of lane `source`. */
 inline uint64_t with_lanes(const char *operation, unsigned mask, uint64_t value, int source, bool ballot) {
@@ -58,8 +54,6 @@ inline uint64_t with_lanes(const char *operation, unsigned mask, uint64_t value,
     state.meetings++;
     return me.result;
 }
-
-#pragma GCC pop_options
 
 template<class T>
 T shuffle(const char *operation, unsigned mask, T value, int source) {

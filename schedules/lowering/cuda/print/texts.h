@@ -7,6 +7,7 @@
  */
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace halyard {
@@ -18,6 +19,9 @@ struct Header {
 };
 /** emulator.h, and what it, ampere.h and hopper.h include, in the folder emulator. */
 extern const std::vector<Header> kEmulatorHeaders;
+
+/** What printed kernels link (device/emulator_object.cpp). */
+std::string_view emulator_object();
 
 }  // namespace halyard
 
