@@ -15,8 +15,8 @@ return schedule "layer_norm" {
   where = rows.params_fit,
 
   versions = function(k, p, target)
-    local sums = k:has "residual_out"
-    return rows.versions(k.x, k.y, p, target, { sums = sums, a_row_each = sums or k:has "inv_scale" })
+    local sums, scales = k:has "residual_out", k:has "inv_scale"
+    return rows.versions(k.x, k.y, p, target, { sums = sums, scales = scales, a_row_each = sums or scales })
   end,
 
   apply = function(k, p)

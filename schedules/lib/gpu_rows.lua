@@ -50,7 +50,7 @@ end
 -- A few lanes share a short row, and a block has many of them, so that all threads load at once. Longer rows have a block each, and are
 -- held in registers, or in shared memory, of which a block of any device from sm_80 on has 96 KiB. Longer ones yet are read again.
 --
--- vector    elements of 16 bytes, 8 at most        sums, a_row_each    as of rows.versions
+-- vector    elements of 16 bytes, 8 at most        sums, a_row_each, scales    as of rows.versions
 local function of_vectors(bytes, vector, more)
   local kib, list = 1024 // bytes, {}
   local function add(most, threads, o) -- o.columns: of a thread in flight
@@ -69,6 +69,12 @@ local function of_vectors(bytes, vector, more)
   end
   if not more.a_row_each and vector == 8 then add(768, 32, { rows = 8, columns = 24 }) end
   add(1024, 128, { columns = 8 })
+  if more.scales then -- one more pass over the row: what counts is that few threads wait for each other
+    add(32 * kib, 128, { columns = 32 })
+    add(96 * kib, 256, { columns = 32 })
+    add(nil, 1024, { columns = 32 })
+    return list
+  end
   add(more.sums and 4096 or 6144, 128, { columns = 16 })
   add(28 * kib, 256, { columns = 16, held = "shared" })
   add(96 * kib, 512, { columns = 16, held = "shared", resident = 3 })
@@ -78,7 +84,7 @@ end
 
 -- The versions of a schedule of rows of x. Where each takes over was measured (docs/notes/2026-11-row-versions.md).
 --
--- y         the output         more    sums: rows of x + residual are what is held; a_row_each: a block has to have one row
+-- y         the output         more    sums: rows of x + residual are what is held; a_row_each: a block has to have one row; scales: as own_scales() has them
 function rows.versions(x, y, p, target, more)
   if p.threads > 0 then return { {} } end
   local cols, bytes, vector, versions = x:dim(0):extent(), grid.bytes_of[x:type()], grid.vector_of(x), {}
@@ -227,15 +233,22 @@ function rows.own_scales(k, o, statistics)
       stage:split(loop, o.threads, "guard", "chunk", "thread")
       stage:gpu_threads "thread"
     end
+    -- Has a thread compute an element in its registers, and put it into shared memory.
+    local function by_threads_in_shared(func, loops)
+      local shared = in_shared(func:in_())
+      by_threads(shared, grid.fuse(shared, loops))
+      func:compute_at(shared, "thread"):store_in "register"
+    end
     rows.blocks_around(k.block_scale, {}, o)
     k.block_scale:compute_with(k.y, o.at[2])
     by_threads(k.block_scale, "block")
     by_threads(in_shared(k.inv_scale), "block")
-    k.peak:update(0):split("col", 8, "guard", "part", "in_part")
+    k.peak:update(0):split("col", 8, "guard", "part", "lane")
     local part = k.peak:update(0):rfactor("part", { "of_part" })
-    by_threads(in_shared(k.peak), "block")
-    by_threads(k.peak:update(0), "block")
-    for _, stage in ipairs { in_shared(part), part:update(0) } do by_threads(stage, grid.fuse(stage, { "of_part", "block" })) end
+    by_threads_in_shared(k.peak, { "block" })
+    k.peak:update(0):unroll("part"):never_partition_all()
+    by_threads_in_shared(part, { "of_part", "block" })
+    part:update(0):atomic():vectorize("lane"):never_partition_all()
   end
 end
 

@@ -1,6 +1,7 @@
-"""Products of numbers of 8 bits (e4m3), with scales of all, of rows and columns, and of blocks, beside torch's (cuBLASLt, CUTLASS)."""
+"""Products of numbers of 8 bits (e4m3), with scales of all, of rows and columns, and of blocks, beside torch's (cuBLASLt, CUTLASS), and
+what makes their operands: norms and SwiGLU with such results."""
 
-from .table import case, functional, multiply_flops
+from .table import ODD_PRODUCTS, ODD_ROWS, ROWS, case, functional, multiply_flops, rows_and_columns, swiglu, weight
 
 BLOCK = 128
 SIZES = [dict(m=m, n=n, k=k) for m, n, k in ((1, 4096, 4096), (16, 4096, 4096), (16, 14336, 4096), (64, 14336, 4096), (256, 4096, 4096),
@@ -67,3 +68,49 @@ for scaling, (tensors, reference, scaled) in SCALINGS.items():
          scalars=SCALES if scaling == "tensor" else {}, flops=multiply_flops, checked_types=("float32", "bfloat16"), tolerance=2.0,
          peers={"torch": scaled(False), "torch, fast sums": scaled(True), "torch, bfloat16": lambda a, b_nk, **_: in_halves(a, b_nk)})
 
+
+def quantised(h, rounded=True):
+    """By a scale of each row, and each BLOCK columns of a row: the numbers, rounded where asked, and the scales."""
+    import torch
+    largest = torch.finfo(torch.float8_e4m3fn).max
+
+    def by(groups):
+        scale = groups.abs().amax(-1) / largest
+        q = groups / scale[..., None]
+        return (q.to(torch.float8_e4m3fn) if rounded else q), scale
+
+    def row():
+        return by(h)
+
+    def block():
+        rows, columns = h.shape
+        q, scale = by(functional().pad(h, (0, blocks(columns) * BLOCK - columns)).view(rows, -1, BLOCK))
+        return q.reshape(rows, -1)[:, :columns], scale
+    return {"row": row, "block": block}
+
+
+def quantising(function, scaling, rounded):
+    """The results of `function`, in f32 up to there, in 8 bits."""
+    def call(**values):
+        return quantised(function(**values).float(), rounded)[scaling]()
+    return call
+
+
+for scaling in ("row", "block"):
+    def with_scales(rows, columns, scaling=scaling):
+        return lambda d: {"y": (d[rows], d[columns]), f"{scaling}_scale": (d[rows],) if scaling == "row" else (d[rows], blocks(d[columns]))}
+
+    def normed(x, weight, eps):
+        return functional().rms_norm(x.float(), weight.shape, weight.float(), eps)
+
+    def gated(x, w_gate_nk, w_up_nk):
+        return swiglu(x, w_gate_nk, w_up_nk)
+
+    params = {"output": "float8_e4m3", "scaling": scaling}
+    case("rms_norm", f"e4m3 {scaling}", params, rows_and_columns(weight="cols"), quantising(normed, scaling, False), with_scales("rows", "cols"),
+         ROWS, ODD_ROWS, scalars={"eps": 1e-6}, tolerance=2.0, checked_types=("bfloat16",), bytes_are="float8_e4m3fn",
+         peers={"torch": quantising(normed, scaling, True)})
+    case("swiglu", f"e4m3 {scaling}", {"weights": "nk", **params}, lambda d: {"x": ((d["m"], d["k"]), "type"), **weight(d, "w_gate_nk", "w_up_nk")},
+         quantising(gated, scaling, False), with_scales("m", "n"), [dict(m=4096, n=11008, k=4096)], ODD_PRODUCTS, tolerance=4.0,
+         checked_types=("bfloat16",), bytes_are="float8_e4m3fn", flops=lambda d: 2 * multiply_flops(d),
+         peers={"torch": quantising(gated, scaling, True)})

@@ -108,14 +108,21 @@ def tuple_of(values):
     return values if isinstance(values, tuple) else (values,)
 
 
+def numbers_of(case, results):
+    """Outputs as the numbers that they are."""
+    is_bytes = [case.bytes_are and r.dtype == torch.uint8 for r in results.values()]
+    return [r.view(getattr(torch, case.bytes_are)) if b else r for b, r in zip(is_bytes, results.values())]
+
+
 def error_of(results, expected, kind):
     """The largest error in units of the type's epsilon times the largest that is expected, or a sentence."""
     worst = 0.0
     for r, e in zip(results, expected):
+        r = r.double()
         if r.isnan().any():
             return f"{int(r.isnan().sum())} of {r.numel()} are NaN"
-        scale = max(float(e.abs().max()), 1e-30)
-        worst = max(worst, float((r.double() - e.double()).abs().max()) / scale / EPSILON[kind])
+        scale = max(float(e.double().abs().max()), 1e-30)
+        worst = max(worst, float((r - e.double()).abs().max()) / scale / EPSILON[kind])
     return worst
 
 
@@ -142,7 +149,7 @@ def check(case, dims, kind, library, apart=0):
     torch.cuda.synchronize()
     if not are_gaps_intact(results):
         return "writes between the rows of an output"
-    error = error_of(results.values(), tuple_of(expected), kind)
+    error = error_of(numbers_of(case, results), tuple_of(expected), kind)
     if isinstance(error, str):
         return error
     again = outputs(case, dims, kind, library, apart)
@@ -228,7 +235,7 @@ def timed(case, dims, kind, library):
     for name in [n for n in contestants if n != "halyard" and not n.endswith(" alone")]:  # what does a part of the op says so
         # Ours is held against float64 by check(); a peer with another result counts for nothing.
         try:
-            error = error_of(tuple_of(contestants[name][0]()), results[0].values(), kind)
+            error = error_of(tuple_of(contestants[name][0]()), numbers_of(case, results[0]), kind)
             if is_right(case, kind, error, case.peer_tolerance):
                 continue
             failure = f"another result than ours: {error if isinstance(error, str) else f'{error:.1f} epsilons'}"

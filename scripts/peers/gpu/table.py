@@ -28,6 +28,7 @@ class Case:
     tolerance: float = 1.0      # times that of the type
     peer_tolerance: float = 1.0 # times that, for peers that round otherwise
     sizes: typing.Callable = None  # dims -> scalars that are sizes
+    bytes_are: str = ""         # torch's type that outputs of uint8 are numbers of
 
     def library(self, kind):
         words = [self.op, self.label, kind]
