@@ -84,7 +84,8 @@ end
 
 -- The versions of a schedule of rows of x. Where each takes over was measured (docs/notes/2026-11-row-versions.md).
 --
--- y         the output         more    sums: rows of x + residual are what is held; a_row_each: a block has to have one row; scales: as own_scales() has them
+-- y         the output
+-- more      sums: rows of x + residual are what is held; a_row_each: a block has to have one row; scales: as own_scales() has them
 function rows.versions(x, y, p, target, more)
   if p.threads > 0 then return { {} } end
   local cols, bytes, vector, versions = x:dim(0):extent(), grid.bytes_of[x:type()], grid.vector_of(x), {}
@@ -213,7 +214,7 @@ end
 --
 --   blocks row
 --     peak = part of all threads                                -- for a row
---     threads: eighths of 16 columns; threads: peak of 16 eighths    -- for blocks of columns, in shared memory
+--     threads: peak of 8 columns; threads: peak of 16 of these  -- for blocks of columns, in shared memory
 --     threads thread: y = f(peak)
 --
 -- Needs rows in blocks of their own.

@@ -167,22 +167,22 @@ inline void settle_scaling(Assignments &build) {
 /** A row of y, of row_scale or of block_scale, where the row is to be this before it is stored. */
 inline std::vector<Expected> stored_row(const Problem &p, const std::string &output, const std::vector<Expected> &row) {
     std::vector<Expected> result;
-    const bool own = p.is("scaling", "row") || p.is("scaling", "block");
-    const size_t block = p.is("scaling", "block") ? 128 : std::max(row.size(), size_t(1));
-    if (!own) {
+    const bool blocks = p.is("scaling", "block");
+    if (!blocks && !p.is("scaling", "row")) {
         for (const auto &e : row) {
             result.push_back(stored_y(p, e));
         }
         return result;
     }
-    for (size_t first = 0; first < row.size() || (first == 0 && block == 1); first += block) {
-        const size_t end = std::min(row.size(), first + block);
+    const size_t size = blocks ? 128 : row.size(), scales = blocks ? (row.size() + size - 1) / size : 1;
+    for (size_t n = 0; n < scales; n++) {
+        const size_t first = n * size, end = std::min(row.size(), first + size);
         double peak = 0, low = 0, high = 0;
         for (size_t c = first; c < end; c++) {
-            const double size = std::fabs(row[c].value), error = std::isfinite(size) ? row[c].error : 0;
-            peak = std::isnan(size) || std::isnan(peak) ? kNaN : std::max(peak, size);
-            low = std::max(low, size - error);
-            high = std::max(high, size + error);
+            const double value = std::fabs(row[c].value), error = std::isfinite(value) ? row[c].error : 0;
+            peak = std::isnan(value) || std::isnan(peak) ? kNaN : std::max(peak, value);
+            low = std::max(low, value - error);
+            high = std::max(high, value + error);
         }
         const bool finite = std::isfinite(peak);
         const double error = finite ? std::max(high - peak, peak - low) : 0, scale = peak / largest_8_bit(p);
