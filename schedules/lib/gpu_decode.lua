@@ -54,8 +54,12 @@ local function of_tensor_cores(k, p)
     add(head_dim, one_query:not_(), { rows = 16, one_query = 0 })
   end
   -- Models with heads of 80 and 96 have as many for keys. With 256, shared memory has room for two blocks of two warps.
-  for _, head_dim in ipairs { 80, 96 } do add(head_dim, nil, { rows = 4, one_query = 0 }) end
-  add(256, nil, { rows = 16, one_query = 0, warps = 2, blocks = 264 })
+  for _, head_dim in ipairs { 80, 96 } do
+    add(head_dim, one_query, { rows = 4 })
+    add(head_dim, one_query:not_(), { rows = 4, one_query = 0 })
+  end
+  add(256, one_query, { rows = 16, warps = 2, blocks = 264 })
+  add(256, one_query:not_(), { rows = 16, one_query = 0, warps = 2, blocks = 264 })
   return versions
 end
 
