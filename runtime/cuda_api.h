@@ -71,6 +71,7 @@ enum DeviceAttribute : int {
 enum FunctionAttribute : int {
     kFunctionMaxThreads = 0,
     kFunctionSharedBytes = 1,
+    kFunctionPtxVersion = 5,
     kFunctionMaxDynamicShared = 8,
 };
 
@@ -107,6 +108,7 @@ static_assert(sizeof(LaunchConfig) == 56, "CUlaunchConfig");
 // Our name, the driver's name, the parameters.
 #define HALYARD_CUDA_FUNCTIONS(F)                                                                                                          \
     F(init, "cuInit", (unsigned flags))                                                                                                    \
+    F(version, "cuDriverGetVersion", (int *version))                                                                                       \
     F(get_error_name, "cuGetErrorName", (Result result, const char **name))                                                                \
     F(get_error_string, "cuGetErrorString", (Result result, const char **text))                                                            \
     F(device_count, "cuDeviceGetCount", (int *count))                                                                                      \

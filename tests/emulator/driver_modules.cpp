@@ -198,7 +198,11 @@ int cuModuleGetFunction(Function **function, Module *module, const char *name) {
 
 int cuFuncGetAttribute(int *value, int attribute, Function *function) {
     ENTER;
-    *value = attribute == 0 ? 1024 : attribute == 8 ? function->max_dynamic_shared : 0;
+    constexpr int kMaxThreads = 0, kPtxVersion = 5, kMaxDynamicShared = 8;
+    *value = attribute == kMaxThreads         ? 1024
+             : attribute == kPtxVersion       ? int(w.settings["capability"])
+             : attribute == kMaxDynamicShared ? function->max_dynamic_shared
+                                              : 0;
     return kSuccess;
 }
 

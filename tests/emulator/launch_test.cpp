@@ -119,6 +119,17 @@ TEST_CASE("a counter on the device, which begins at 0 for each launch and is gon
     }
 }
 
+TEST_CASE("a kernel that waits by itself may begin early, whatever comes before it") {
+    const auto after = [] { return halyard_cuda_launch_after(nullptr, kernels(), "nothing", 1, 1, 1, 1, 1, 1, 0, "", nullptr); };
+    const int before = count("beside");
+    TestStream stream;
+    halyard_cuda_set_stream(stream);
+    REQUIRE(after() == 0);
+    REQUIRE(after() == 0);
+    halyard_cuda_set_stream(nullptr);
+    CHECK(count("beside") == before + 2);
+}
+
 TEST_CASE("a kernel beside the last one: only where that was just launched, on the same stream") {
     const auto beside = [] { return halyard_cuda_launch_beside(nullptr, kernels(), "nothing", 1, 1, 1, 1, 1, 1, 0, "", nullptr); };
     const auto other = [] { return halyard_cuda_launch(nullptr, kernels(), "nothing", 1, 1, 1, 1, 1, 1, 0, "", nullptr); };

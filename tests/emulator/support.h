@@ -19,6 +19,9 @@
 extern "C" int halyard_cuda_launch(void *user_context, const halide_buffer_t *image, const char *kernel, int grid_x, int grid_y, int grid_z,
                                    int block_x, int block_y, int block_z, int shared_bytes, const char *kinds, const void *arguments);
 
+extern "C" int halyard_cuda_launch_after(void *user_context, const halide_buffer_t *image, const char *kernel, int grid_x, int grid_y,
+                                         int grid_z, int block_x, int block_y, int block_z, int shared_bytes, const char *kinds,
+                                         const void *arguments);
 extern "C" int halyard_cuda_launch_beside(void *user_context, const halide_buffer_t *image, const char *kernel, int grid_x, int grid_y,
                                           int grid_z, int block_x, int block_y, int block_z, int shared_bytes, const char *kinds,
                                           const void *arguments);

@@ -581,7 +581,8 @@ private:
         args.insert(args.end(), {number_of_launch(kernel.shared_bytes, all_lets_), StringImm::make(kinds), arguments});
         const std::string result = unique_name("halyard_cuda_launch_result");
         const Expr code = Variable::make(Int(32), result);
-        return LetStmt::make(result, Call::make(Int(32), beside ? "halyard_cuda_launch_beside" : "halyard_cuda_launch", args, Call::Extern),
+        return LetStmt::make(result,
+                             Call::make(Int(32), beside ? "halyard_cuda_launch_beside" : "halyard_cuda_launch_after", args, Call::Extern),
                              AssertStmt::make(code == 0, code));
     }
 

@@ -3,19 +3,6 @@
 
 namespace halyard {
 
-/** The next kernel of the call, which needs nothing of this one, may begin (sm_90). */
-__device__ __forceinline__ void start_next() {
-#if !defined(HALYARD_EMULATOR) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;");
-#endif
-}
-/** Until the kernel beside which this one began has ended, so that who waits for this one waits for both. */
-__device__ __forceinline__ void wait_for_last() {
-#if !defined(HALYARD_EMULATOR) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
 /** Where chunk `chunk` of a line of so many bytes lies, as TMA swizzles lines of 64 or 128; in chunks. */
 template<int Bytes>
 __device__ __forceinline__ int swizzled_chunk(int line, int chunk) {

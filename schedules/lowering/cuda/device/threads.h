@@ -2,6 +2,19 @@
 
 namespace halyard {
 
+/** The next kernel of the stream may begin, as far as it can without what this one makes (sm_90). */
+__device__ __forceinline__ void start_next() {
+#if !defined(HALYARD_EMULATOR) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+/** Until the last kernel of the stream has ended, if this one began before, and what it stored can be seen. */
+__device__ __forceinline__ void wait_for_last() {
+#if !defined(HALYARD_EMULATOR) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 #ifndef HALYARD_EMULATOR
 
 /** Of floats, which have no instruction of their own. */

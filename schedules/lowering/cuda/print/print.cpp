@@ -108,7 +108,7 @@ public:
         }
     }
 
-    void head() {
+    void head(Works works) {
         int threads = 1;
         for (int d = 0; d < 3; d++) {
             threads *= kernel_.constant_threads(d);
@@ -134,6 +134,10 @@ public:
         }
         text_ += row + (kernel_.arguments.empty() ? ") {\n" : "\n");
         depth_ = 1;
+        if (works == Works::kAfterLast) {
+            line("wait_for_last();");
+        }
+        line("start_next();");
     }
 
     std::string foot() {
@@ -357,11 +361,12 @@ public:
     ExprPrinter expr_;
 };
 
-KernelPrinter::KernelPrinter(const Kernel &kernel, const PrintOptions &options) : KernelPrinter(kernel, options, true) {}
+KernelPrinter::KernelPrinter(const Kernel &kernel, const PrintOptions &options, Works works)
+    : KernelPrinter(kernel, options, works, true) {}
 
-KernelPrinter::KernelPrinter(const Kernel &kernel, const PrintOptions &options, bool own_words)
+KernelPrinter::KernelPrinter(const Kernel &kernel, const PrintOptions &options, Works works, bool own_words)
     : statements_(std::make_unique<Statements>(kernel, options, own_words)) {
-    statements_->head();
+    statements_->head(works);
 }
 
 KernelPrinter::~KernelPrinter() = default;
@@ -410,7 +415,7 @@ std::string KernelPrinter::finish() {
 }
 
 std::string print_kernel(const Kernel &kernel, const PrintOptions &options) {
-    KernelPrinter printer(kernel, options, false);
+    KernelPrinter printer(kernel, options, Works::kAfterLast, false);
     printer.statements_->thread_coordinates();
     printer.print(kernel.body);
     return printer.finish();

@@ -21,11 +21,15 @@ struct PrintOptions {
     std::function<std::string(const std::string &func)> note;
 };
 
+/** When a kernel does its work, as it may begin before the last one of its stream has ended: after that, or beside it, and then it waits
+ * for it in the end by itself. */
+enum class Works { kAfterLast, kBesideLast };
+
 /** The text of a kernel as it grows, for kernels that are more than their statements one after the other. */
 class KernelPrinter {
 public:
     /** Begins with the head of the function. What Funcs and loops are called is kept apart from what such a kernel calls its own. */
-    KernelPrinter(const Kernel &kernel, const PrintOptions &options);
+    KernelPrinter(const Kernel &kernel, const PrintOptions &options, Works works = Works::kAfterLast);
     ~KernelPrinter();
 
     void line(const std::string &text);
@@ -45,7 +49,7 @@ public:
 private:
     friend std::string print_kernel(const Kernel &, const PrintOptions &);
     class Statements;
-    KernelPrinter(const Kernel &kernel, const PrintOptions &options, bool own_words);
+    KernelPrinter(const Kernel &kernel, const PrintOptions &options, Works works, bool own_words);
     std::unique_ptr<Statements> statements_;
 };
 

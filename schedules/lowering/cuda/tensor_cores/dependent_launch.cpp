@@ -56,9 +56,7 @@ class FindKernels : public IRVisitor {
                            meet(now.stored, allocated);
         DependentLaunch &t = found[kernel];
         t.beside_last = last && !needs;
-        if (t.beside_last) {
-            found[last].starts_next = true;
-        } else {
+        if (!t.beside_last) {
             running = {};
         }
         running.add(now);

@@ -268,13 +268,10 @@ private:
     // ---- Text ----
 
     std::string text(const Kernel &k, FetchedBy form) {
-        KernelPrinter out(k, print_);
+        KernelPrinter out(k, print_, together_.beside_last ? Works::kBesideLast : Works::kAfterLast);
         out_ = &out;
         declare_divisors(k);
         declare_arrays(form);
-        if (together_.starts_next) {
-            out.line("start_next();");
-        }
         out.line("const int warp = threadIdx.x / " + number(kWarp) + ";");
         declare_coordinates();
         tile_of_block(form);

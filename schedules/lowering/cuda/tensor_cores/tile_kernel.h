@@ -26,10 +26,9 @@ struct TileKernel {
     Halide::Expr fetches;                             // and when the second; undefined: there is none
 };
 
-/** Whether a kernel runs together with others of its call, of which none needs what another makes. */
+/** Whether a kernel runs together with the one before of its call, as none needs what the other makes. */
 struct DependentLaunch {
-    bool starts_next = false;  // the one that comes next is launched beside it
-    bool beside_last = false;  // it is launched beside the one before
+    bool beside_last = false;
 };
 
 /** For sm_90a: a producer warp has TMA fetch the tiles, `stages` steps ahead; warpgroups of 64 rows each multiply

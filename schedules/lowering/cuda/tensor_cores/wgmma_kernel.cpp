@@ -109,7 +109,7 @@ private:
 
     // Of all parts, of which this is the first.
     std::string text(const Kernel &k, WgmmaForm form, const Parts &parts) {
-        KernelPrinter out(k, print_);
+        KernelPrinter out(k, print_, parts.size() == 1 && together_.beside_last ? Works::kBesideLast : Works::kAfterLast);
         std::vector<std::unique_ptr<WgmmaOperands>> operands;
         for (WgmmaKernel *p : parts) {
             operands.push_back(std::make_unique<WgmmaOperands>(p->program_, p->layout_, out, [p](const Expr &x) { return p->e(x); }));
@@ -120,9 +120,6 @@ private:
         declare_array(type_text(tile().a.type), "a_tiles", 0, layout_.stages(form) * tile().rows * tile().depth);
         declare_array(type_text(tile().b.type), "b_tiles", layout_.offset_b(form),
                       layout_.stages(form) * products() * layout_.elements_b());
-        if (parts.size() == 1 && together_.starts_next) {
-            out.line("start_next();");
-        }
         out.line("const int warpgroup = threadIdx.x / " + number(kWarpgroup) + ", thread = threadIdx.x % " + number(kWarpgroup) + ";");
         if (layout_.cluster(form) > 1) {
             out.line("const int rank = cluster_rank();");
