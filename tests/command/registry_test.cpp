@@ -11,7 +11,7 @@ using namespace halyard;
 TEST_CASE("An op of the registry", "[registry]") {
     const Op &op = find_op("rms_norm");
     CHECK(op.dims == std::vector<std::string>{"rows", "cols"});
-    REQUIRE(op.arguments.size() == 9);
+    REQUIRE(op.arguments.size() == 10);
     CHECK(op.argument("x")->extents == std::vector<std::string>{"cols", "rows"});
     CHECK(op.argument("x")->is_buffer());
     CHECK_FALSE(op.argument("x")->output);

@@ -19,7 +19,7 @@ public:
                 {"activation", {"none", "relu", "gelu_tanh", "gelu_erf", "silu", "log_relu"}},
                 {"add_residual", {"false", "true"}},
                 {"order", {kUsual, "bias,dequantize,residual,activation", "dequantize,activation,residual,bias"}},
-                {"output", {"same", "float32", "int8", "float8_e5m2"}},
+                {"output", {"same", "float32", "int8"}},
                 {"target", {"avx2", "host"}}};
     }
 

@@ -39,6 +39,13 @@ __device__ __forceinline__ void barrier_wait(uint64_t *b, int parity) {
                  : "memory");
 }
 
+/** The same by all threads of a warp, which are together again behind it: each asks for itself, and where a phase takes long they do not
+ * all see its end at once. What comes next, as ldmatrix, mma.sync or wgmma, is done by a warp as a whole. */
+__device__ __forceinline__ void warp_wait(uint64_t *b, int parity) {
+    barrier_wait(b, parity);
+    __syncwarp();
+}
+
 /** A box of a tensor into shared memory; what lies outside of the tensor comes as 0. */
 __device__ __forceinline__ void tensor_load(void *to, const tensor_map &map, uint64_t *barrier, int c0, int c1) {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(

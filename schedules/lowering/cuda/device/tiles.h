@@ -21,6 +21,10 @@ __device__ __forceinline__ void barrier_wait(uint64_t *b, int parity) {
         "r"(parity)
         : "memory");
 }
+__device__ __forceinline__ void warp_wait(uint64_t *b, int parity) {
+    barrier_wait(b, parity);
+    __syncwarp();
+}
 #endif
 
 /** The thread arrives when what it has asked for by cp.async has come. */

@@ -234,6 +234,10 @@ inline void barrier_wait(const shared<uint64_t> &b, int parity) {
     }
     learn(knowledge(me.number), m.told);
 }
+/** Threads of the emulator wait for those of their warp where they do something together. */
+inline void warp_wait(const shared<uint64_t> &b, int parity) {
+    barrier_wait(b, parity);
+}
 
 /** Threads of one warpgroup wait for each other. */
 inline void warpgroup_barrier(int warpgroup) {

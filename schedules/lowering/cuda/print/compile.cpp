@@ -200,6 +200,8 @@ std::string compile_for_emulator(const DeviceProgram &program) {
                           "kernels.cpp",
                           "-lm",
                           "-lc",
+                          "-Wl,--as-needed",  // compiled.o may have something of it
+                          "-lstdc++",
                           "-lgcc"},
                          folder.path, log);
     if (code != 0) {

@@ -220,7 +220,7 @@ void EpilogueLoads::fetch_tiles_without_steps(const Expr &steps) {
 
 void EpilogueLoads::wait_for_tiles() {
     if (!tiles_.empty()) {
-        out_->line("barrier_wait(&early_full[warpgroup], early_phase);");
+        out_->line("warp_wait(&early_full[warpgroup], early_phase);");
         out_->line("early_phase ^= 1;");
     }
 }

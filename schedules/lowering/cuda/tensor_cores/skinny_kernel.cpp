@@ -404,8 +404,9 @@ private:
         declare_parts();
         out_->line("int stage = 0, phase = 0;");
         out_->open("for (int i = 0; i < steps; i++) {");
-        out_->line("barrier_wait(&full[stage], phase);");
+        out_->line("warp_wait(&full[stage], phase);");
         multiply("stage");
+        out_->line("fence_shared();");  // what was read is read before TMA writes there
         out_->line("__syncwarp();");
         out_->open("if (threadIdx.x % " + number(kWarp) + " == 0) {");
         out_->line("barrier_arrive(&empty[stage]);");

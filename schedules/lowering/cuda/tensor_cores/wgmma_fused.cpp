@@ -285,7 +285,7 @@ private:
         out_->line("int tile = blockIdx.x;");
         out_->open("if (tile < tiles) {");
         out_->line("place(tile);");
-        out_->line("barrier_wait(&a_full[0], 0);");
+        out_->line("warp_wait(&a_full[0], 0);");
         out_->open("if (first_step < end) {");
         first_of_tile();
         out_->close();
@@ -307,7 +307,7 @@ private:
 
     // The first product of the first step of a tile, to its end.
     void first_of_tile() {
-        out_->line("barrier_wait(&b_full[stage], phase);");
+        out_->line("warp_wait(&b_full[stage], phase);");
         turn("begins");
         out_->line("multiply_first(stage);");
         turn("ends");
@@ -325,11 +325,11 @@ private:
         open_steps("first_step + 1");
         out_->line("const int next = stage + 1 == " + s + " ? 0 : stage + 1;");
         out_->line("const int next_phase = phase ^ (next == 0);");
-        out_->line("barrier_wait(&b_full[next], next_phase);");
+        out_->line("warp_wait(&b_full[next], next_phase);");
         clear(step + " - 1");
         turn("begins");
         out_->line("multiply_first(next);");
-        out_->line("barrier_wait(&c_full[stage], phase);");
+        out_->line("warp_wait(&c_full[stage], phase);");
         out_->line("multiply_second(stage);");
         turn("ends");
         out_->line("wgmma_wait<1>();");
@@ -366,7 +366,7 @@ private:
         next_stage();
         out_->close();
         if (launch_.counts_tiles()) {
-            out_->line("barrier_wait(&a_full[a_stage], a_phase);");
+            out_->line("warp_wait(&a_full[a_stage], a_phase);");
             out_->line("tile = __shfl_sync(0xffffffff, int(tile_of[a_stage]), 0);");
             out_->line("warpgroup_barrier(warpgroup);");
         } else {
@@ -376,14 +376,14 @@ private:
         out_->line("place(tile);");
         out_->close();
         const auto second_of_last = [&] {
-            out_->line("barrier_wait(&c_full[last], last_phase);");
+            out_->line("warp_wait(&c_full[last], last_phase);");
             out_->line("multiply_second(last);");
         };
         out_->open("if (some && tile < tiles && first_step < end) {");
         turn("begins");
         second_of_last();
-        out_->line("barrier_wait(&a_full[a_stage], a_phase);");
-        out_->line("barrier_wait(&b_full[stage], phase);");
+        out_->line("warp_wait(&a_full[a_stage], a_phase);");
+        out_->line("warp_wait(&b_full[stage], phase);");
         out_->line("multiply_first(stage);");
         turn("ends");
         out_->line("wgmma_wait<1>();");
@@ -399,7 +399,7 @@ private:
         out_->close();
         out_->line("leave(" + given + ");");
         out_->open("if (tile < tiles) {");
-        out_->line("barrier_wait(&a_full[a_stage], a_phase);");
+        out_->line("warp_wait(&a_full[a_stage], a_phase);");
         out_->open("if (first_step < end) {");
         first_of_tile();
         out_->close();
@@ -421,7 +421,7 @@ private:
     // Outside of a turn: all warpgroups do it together.
     void clear(const std::string &step) {
         if (second().b.counts.defined()) {
-            out_->line("barrier_wait(&c_full[stage], phase);");
+            out_->line("warp_wait(&c_full[stage], phase);");
             out_->line("clear(stage, " + step + ");");
         }
     }

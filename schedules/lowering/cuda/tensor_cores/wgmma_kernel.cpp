@@ -330,7 +330,7 @@ private:
         }
         out_->open(steps_loop(form));
         if (by_tma(form)) {
-            out_->line("barrier_wait(&full[stage], phase);");
+            out_->line("warp_wait(&full[stage], phase);");
         } else {
             operands_->fetch_elements();
         }
@@ -372,7 +372,7 @@ private:
         const std::string end = e(simplify(program_.first().min + steps()));
         const auto step = [&](int own, const std::string &at) {
             out_->open("{");
-            out_->line("barrier_wait(&full[stage], phase);");
+            out_->line("warp_wait(&full[stage], phase);");
             multiply(form, own);
             out_->line("wgmma_wait<1>();");
             give_back_stage();

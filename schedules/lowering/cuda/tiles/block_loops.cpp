@@ -53,7 +53,7 @@ private:
             }
             for_each_use(body, [&](const Stream &s, const StreamUse &use) {
                 if (use.first == i && s.to == role_) {
-                    text_.out.line("barrier_wait(&" + full(s) + "[" + stage(s) + "], " + phase(s) + ");");
+                    text_.out.line("warp_wait(&" + full(s) + "[" + stage(s) + "], " + phase(s) + ");");
                     if (text_.launch.by_wgmma() && is_engine() && text_.launch.threads_fetch(s, text_.fetching)) {
                         text_.out.line("fence_received();");
                     }
@@ -127,7 +127,7 @@ private:
             const int groups = text_.launch.groups_of_compute();
             text_.out.open("if (" + (groups > 1 ? stage(s) + " % " + number(groups) : "0") + " == compute_group) {");
             for (const auto *source : sources) {
-                text_.out.line("barrier_wait(&" + full(*source) + "[" + stage(*source) + "], " + phase(*source) + ");");
+                text_.out.line("warp_wait(&" + full(*source) + "[" + stage(*source) + "], " + phase(*source) + ");");
             }
             fill(s, use);
             for (const auto *source : sources) {
@@ -327,6 +327,9 @@ private:
 
     void give_back(const Stream &s, const std::string &slot, const std::string &condition = "") {
         const bool by_wgmma = text_.launch.is_read_by_wgmma(s);
+        if (!by_wgmma && is_engine()) {
+            text_.out.line("fence_shared();");  // what was read is read before TMA writes there
+        }
         if (!by_wgmma) {
             text_.out.line("__syncwarp();");
         }
