@@ -87,14 +87,14 @@ public:
         if (blocks) {
             add_requirement(end == depth, "b_nk has as many elements in dimension 0 as a");
             read_only_if(*this, depth > 0, {"a", "b_nk"}, Granted::kNo);
-            const Expr all = (depth + (kBlock - 1)) / kBlock;
-            const RDom r(0, kBlock, "k"), s(0, all, "block");
-            of_block(col, row, block) += a_f(block * kBlock + r, row) * b_f(col, block * kBlock + r);
+            const Expr all = (depth + (kScaleBlock - 1)) / kScaleBlock;
+            const RDom r(0, kScaleBlock, "k"), s(0, all, "block");
+            of_block(col, row, block) += a_f(block * kScaleBlock + r, row) * b_f(col, block * kScaleBlock + r);
             acc(col, row) = 0.0f;
-            const Expr of_columns = min(col / kBlock, b_scales_->dim(1).extent() - 1);
+            const Expr of_columns = min(col / kScaleBlock, b_scales_->dim(1).extent() - 1);
             acc(col, row) += of_block(col, row, s) * ((*a_scales_)(s, row_at(a, row, target)) * (*b_scales_)(s, of_columns));
             y.dim(0).set_min(0);  // so that a tile of columns is in one block
-            b_scales_->dim(1).set_bounds(0, (b_nk.dim(1).extent() + (kBlock - 1)) / kBlock);
+            b_scales_->dim(1).set_bounds(0, (b_nk.dim(1).extent() + (kScaleBlock - 1)) / kScaleBlock);
             for (auto *scales : {a_scales_, b_scales_}) {
                 scales->dim(0).set_bounds(0, all).set_stride(Expr());
             }
@@ -124,8 +124,6 @@ public:
     }
 
 private:
-    static constexpr int kBlock = 128;
-
     GeneratorInput<float> *a_scale_ = nullptr, *b_scale_ = nullptr;
     GeneratorInput<Buffer<>> *a_scales_ = nullptr, *b_scales_ = nullptr;
     Var col{"col"}, row{"row"}, k{"k"}, block{"block"};

@@ -544,7 +544,7 @@ extern "C" int halyard_cuda_launch(void *user_context, const halide_buffer_t *im
 }
 
 /** The same, of a kernel that first waits until all that comes before it in the stream has ended, if its code is of sm_90 or later
- * (griddepcontrol.wait). It may be brought onto the device before that, which takes about a microsecond less. */
+ * (griddepcontrol.wait). It may be brought onto the device before that. */
 extern "C" int halyard_cuda_launch_after(void *user_context, const halide_buffer_t *image, const char *name, int grid_x, int grid_y,
                                          int grid_z, int block_x, int block_y, int block_z, int shared_bytes, const char *kinds,
                                          const void *arguments) {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include <Halide.h>
 
@@ -22,8 +23,6 @@ enum class ScaleOf { kTensor, kRow, kBlock };
 inline std::map<std::string, ScaleOf> scales_of() {
     return {{"tensor", ScaleOf::kTensor}, {"row", ScaleOf::kRow}, {"block", ScaleOf::kBlock}};
 }
-
-constexpr int kScaleBlock = 128;
 
 /** The scales of an output y [cols, rows], of f32: row_scale [rows], or block_scale [ceil(cols / 128), rows]. */
 class OwnScale {

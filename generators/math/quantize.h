@@ -40,6 +40,9 @@ inline std::map<std::string, OutputType> output_types() {
             {"float8_e4m3", OutputType::kE4M3}, {"float8_e5m2", OutputType::kE5M2}};
 }
 
+/** Numbers with a scale in common, where blocks have one. */
+constexpr int kScaleBlock = 128;
+
 /** Whose scale and zero point rows of 8 bits have: the whole tensor's, or each its own. */
 enum class Scaling { kTensor, kRow };
 

@@ -21,6 +21,7 @@ __device__ __forceinline__ void barrier_wait(uint64_t *b, int parity) {
         "r"(parity)
         : "memory");
 }
+/** The same by all threads of a warp, which are together again behind it. */
 __device__ __forceinline__ void warp_wait(uint64_t *b, int parity) {
     barrier_wait(b, parity);
     __syncwarp();

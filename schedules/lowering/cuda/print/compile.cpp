@@ -179,8 +179,8 @@ std::string compile_for_emulator(const DeviceProgram &program) {
     // Names without a folder, and no random ones: equal kernels give equal bytes.
     const std::string object = "kernels.so", log = "log";
     // Most kernels run for a moment: the compiler takes longer than they do. What takes time when they run are the checks behind their
-    // accesses, which are optimised in compiled.o. Without optimising the kernels, without what only exceptions need and without looking
-    // for symbols in libstdc++, of which they have none, the compiler takes half of the time; clang takes half of what GCC takes.
+    // accesses, which are optimised in compiled.o. Without optimising the kernels and without what only exceptions need the compiler takes
+    // half of the time; clang takes half of what GCC takes.
     const int code = run({emulator_compiler(),
                           "-std=c++17",
                           "-O0",
