@@ -169,7 +169,7 @@ int halyard_llm_is_end(const halyard_llm_model *model, int32_t token) {
 }
 
 int halyard_llm_context_new(const halyard_llm_model *model, int length, halyard_llm_context **context) {
-    return new_context("halyard_llm_context_new", model, length, HALYARD_LLM_CACHE_F32, context);
+    return new_context("halyard_llm_context_new", model, length, int(default_cache(true)), context);
 }
 
 int halyard_llm_context_new_with_cache(const halyard_llm_model *model, int length, enum halyard_llm_cache cache,
@@ -242,7 +242,14 @@ int halyard_llm_rewind(halyard_llm_context *context, int position) {
 }
 
 const float *halyard_llm_logits(const halyard_llm_context *context) {
-    return context ? context->sequence->logits() : nullptr;
+    const float *logits = nullptr;
+    if (context) {
+        guarded(HALYARD_LLM_FAILED, [&] {
+            logits = context->sequence->logits();
+            return int(HALYARD_LLM_OK);
+        });
+    }
+    return logits;
 }
 
 int halyard_llm_set_sampling(halyard_llm_context *context, const halyard_llm_sampling *sampling) {

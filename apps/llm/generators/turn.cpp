@@ -79,7 +79,7 @@ private:
         const Expr at = clamp(halves ? select(i < pairs, i, i - pairs) : i / 2, 0, last);
         const Expr second = halves ? i >= pairs : i % 2 == 1;
         const Expr partner = halves ? select(second, i - pairs, i + pairs) : i + 1 - 2 * (i % 2);
-        const Expr xi = x(i, head, token), xp = x(select(turns, partner, i), head, token);
+        const Expr xi = x(i, head, token), xp = x(unsafe_promise_clamped(select(turns, partner, i), 0, qkv.dim(0).extent() - 1), head, token);
         const FuncRef angle = angle_turn(at, token);
         return select(turns, xi * angle[0] + select(second, xp, -xp) * angle[1], xi);
     }
