@@ -14,6 +14,7 @@
 #include "math/block_product.h"
 #include "math/blocks.h"
 #include "math/elements.h"
+#include "math/panel_weights.h"
 #include "math/product_epilogue.h"
 #include "math/unread.h"
 #include "math/weights.h"
@@ -40,6 +41,8 @@ public:
     GeneratorParam<BlockSums> sums{"sums", BlockSums::kLanes, block_sums()};
     /** Of q4_0, q4_1 and q8_0: blocks of so many columns are interleaved, by halyard_interleave_blocks; 0: none are. */
     Number interleaved{"interleaved", 0, 0, 32};
+    /** On CUDA, of interleaved blocks and sums=lanes: threads that share the depth. */
+    Number parts{"parts", 8, 1, 32};
     /** On CUDA: float32 rows and weights in interleaved blocks are cut to TF32, and summed as float32. */
     GeneratorParam<bool> tf32{"tf32", false};
     ProductEpilogue epilogue;
@@ -119,27 +122,18 @@ private:
     // By threads, whose words have four neighbours along k; or of weights that are unpacked first, along k.
     void multiply_interleaved(const Expr &depth) {
         constexpr int kBlock = BlockWeights::kBlock, kLanes = BlockWeights::kLanes;
-        w_scale(block, col) = b.interleaved_scale(block, col);
-        if (b.has_minimum()) {
-            w_minimum(block, col) = b.interleaved_minimum(block, col);
-        }
-        const auto weight = [&](const Expr &byte, const Expr &half) {
-            const Expr scaled = b.element_of_byte(byte, half) * w_scale(block, col);
-            return b.has_minimum() ? scaled + w_minimum(block, col) : scaled;
-        };
-        const auto unit_of = [&](const Expr &group, const Expr &half) { return b.bits() == 8 ? 4 * half + group : group; };
+        const PanelWeights w(b, "w");
         if (sums == BlockSums::kLanes) {
             read_only_if(*this, depth > 0, {"a", b.name()});
-            w_bytes(member, group, block, col) = b.interleaved_element_byte(member, group, block, col);
-            w_block(member, group, half, block, col) = weight(w_bytes(member, unit_of(group, half), block, col), half);
-            const RDom r({{0, 4}, {0, kLanes / 4}, {0, 2}, {0, depth / kBlock}}, "k");
-            // Behind the last block, of which a schedule may have some, the rows have nothing to be fetched.
-            const Expr at = kBlock * min(r.w, max(depth / kBlock - 1, 0)) + kLanes * r.z + 4 * r.y + r.x;
-            acc(col, row) += a_f(at, row) * w_block(r.x, r.y, r.z, r.w, col);
+            const PanelSums sums_of_panel(partial, depth, parts,
+                                          [&](const Expr &at, const Expr &member, const Expr &group, const Expr &half, const Expr &block) {
+                                              const Expr weight = w.element(member, group, half, block, lane, panel);
+                                              return std::vector<Expr>{a_f(at, row) * weight};
+                                          });
+            acc(col, row) = sums_of_panel.sum(0, col % interleaved, col / interleaved, row);
             return;
         }
-        w_block(member, group, half, block, col) = weight(b.interleaved_element_byte(member, unit_of(group, half), block, col), half);
-        w_f(k, col) = w_block(k % 4, k % kLanes / 4, k % kBlock / kLanes, k / kBlock, col);
+        w_f(k, col) = w.element(k % 4, k % kLanes / 4, k % kBlock / kLanes, k / kBlock, col % interleaved, col / interleaved);
         const auto factor = [&](const Expr &f32) { return tf32 ? cut_to_tf32(f32) : f32; };
         const RDom r(0, depth, "k");
         acc(col, row) += factor(a_f(r, row)) * factor(w_f(r, col));
@@ -150,9 +144,8 @@ private:
         return a_f(first, row) * weight(first, column) + a_f(second, row) * weight(second, column);
     }
 
-    Var col{"col"}, row{"row"}, k{"k"}, part{"part"}, block{"block"}, member{"member"}, group{"group"}, half{"half"};
-    Func w_bytes{"w_bytes"}, w_scale{"w_scale"}, w_minimum{"w_minimum"}, a_f{"a_f"}, w_rows{"w_rows"}, w_f{"w_f"}, w_block{"w_block"},
-        quarter{"quarter"}, acc{"acc"};
+    Var col{"col"}, row{"row"}, k{"k"}, part{"part"}, block{"block"}, lane{"lane"}, panel{"panel"};
+    Func partial{"partial"}, a_f{"a_f"}, w_rows{"w_rows"}, w_f{"w_f"}, w_block{"w_block"}, quarter{"quarter"}, acc{"acc"};
     BlockProduct product;
 };
 

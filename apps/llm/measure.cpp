@@ -66,13 +66,17 @@ void bench(const Model &model, const Precision &precision, const BenchOptions &o
     const std::string behind = options.depth > 0 ? fmt::format(" @ d{}", options.depth) : "";
     fmt::print("| test           |   tokens/s |      least |       most |\n| -------------- | ---------: | ---------: | ---------: |\n");
     if (options.prompt > 0) {
-        const auto read = [&](int count) { sequence->feed(tokens.data(), count); };
+        const auto read = [&](int count) {
+            sequence->feed(tokens.data(), count);
+            sequence->wait();
+        };
         print_row(fmt::format("pp{}{}", options.prompt, behind), options.prompt, times_of(options.prompt, read, options.prompt));
     }
     if (options.generated > 0) {
         const auto generate = [&](int count) {
             for (int t = 0; t < count; t++) {
                 sequence->feed(&tokens[size_t(t)], 1);
+                sequence->wait();
             }
         };
         print_row(fmt::format("tg{}{}", options.generated, behind), options.generated, times_of(1, generate, options.generated));

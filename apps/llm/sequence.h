@@ -34,6 +34,9 @@ public:
     virtual const float *logits() = 0;
     virtual bool has_logits() const = 0;
 
+    /** Returns when what was fed has been computed. */
+    virtual void wait() const {}
+
     /** Draws that token; only where there are logits. */
     virtual int32_t draw(Sampler *sampler) {
         return sampler->sample(logits(), vocabulary());

@@ -208,11 +208,20 @@ public:
         return bits() == 8 ? reinterpret<int8_t>(byte_of(4 * half + group)) : nibble(byte_of(group), half);
     }
 
-    /** Byte `member` of the four bytes `unit` that elements 4 unit to 4 unit + 3 of a block of them are in, the bits of elements 16 further on in
-     * the high ones where they have 4; where they have 8, units 4 to 7 have those. */
-    Halide::Expr interleaved_element_byte(const Halide::Expr &member, const Halide::Expr &unit, const Halide::Expr &block,
-                                          const Halide::Expr &col) const {
-        return interleaved_byte(layout_.low, 4, unit, member, block, col);
+    /** Of panel `panel` of columns that are interleaved, the bytes `unit` that elements 4 unit to 4 unit + 3 of a block are in, the bits of elements
+     * 16 further on in the high ones where they have 4; where they have 8, units 4 to 7 have those. Byte 4 lane + member is of member of a column. */
+    Halide::Expr panel_byte(const Halide::Expr &byte, const Halide::Expr &unit, const Halide::Expr &block,
+                            const Halide::Expr &panel) const {
+        using namespace Halide;
+        return (*bytes_)(layout_.low * interleaved_ + unit * (4 * interleaved_) + byte, block, min(panel, bytes_->dim(2).max()));
+    }
+
+    /** The bytes of the scales of a panel's columns, two a column, and of the minima. */
+    Halide::Expr panel_scale_byte(const Halide::Expr &byte, const Halide::Expr &block, const Halide::Expr &panel) const {
+        return panel_half_byte(layout_.scale, byte, block, panel);
+    }
+    Halide::Expr panel_minimum_byte(const Halide::Expr &byte, const Halide::Expr &block, const Halide::Expr &panel) const {
+        return panel_half_byte(layout_.minimum, byte, block, panel);
     }
 
     /** The element of such a byte as f32, less its zero, of `half` 0 or 1. By an addition, which a GPU has eight times as many of as conversions. */
@@ -385,6 +394,10 @@ private:
     Halide::Expr interleaved_half(int first, const Halide::Expr &block, const Halide::Expr &col) const {
         const auto byte_of = [&](int j) { return interleaved_byte(first, 2, 0, j, block, col); };
         return from_bits(Halide::concat_bits({byte_of(0), byte_of(1)}));
+    }
+
+    Halide::Expr panel_half_byte(int first, const Halide::Expr &byte, const Halide::Expr &block, const Halide::Expr &panel) const {
+        return (*bytes_)(first * interleaved_ + byte, block, Halide::min(panel, bytes_->dim(2).max()));
     }
 
     // Byte `at` of the block of the file that has block `block` of 32.

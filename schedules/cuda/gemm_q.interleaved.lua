@@ -10,22 +10,19 @@ return schedule "gemm_q" {
     sums = "lanes",
     format = tune { "q4_0", "q4_1", "q8_0", default = "q4_0" },
     interleaved = tune { 8, 16, 32, default = 16 },
+    parts = tune { 4, 8, 16, 32, default = 8 }, -- of the depth, by threads
   },
 
   params = {
     rows  = tune { 0, 1, 2, 4, 8, default = 0 }, -- that a thread has; 0: as many as the call has, up to 8
-    parts = tune { 2, 4, 8, 16, default = 4 },   -- of the depth, by threads
+    near  = tune { 1, 2, 4, default = 4 },       -- columns of a thread
   },
 
-  where = function(p, target) return p.interleaved * 4 * p.parts <= 1024 end,
+  where = function(p) return p.interleaved // p.near * 4 * p.parts <= 1024 end,
 
-  versions = function(k, p)
-    if p.rows > 0 then return { {} } end
-    local m, versions = k.y:dim(1):extent(), {}
-    for _, rows in ipairs { 1, 2, 4 } do table.insert(versions, { when = m:at_most(rows), rows = rows }) end
-    table.insert(versions, { rows = 8 })
-    return versions
+  versions = gemm_q.versions_of_few,
+
+  apply = function(k, p)
+    gemm_q.by_threads(k.y, k.partial, p, { weights = { gemm_q.weights(k, "w") }, a = k.a_f })
   end,
-
-  apply = gemm_q.by_threads,
 }

@@ -1,5 +1,5 @@
--- Products of many rows in f32 with weights in interleaved blocks, on the tensor cores as TF32 (10 bits of mantissa): the weights are made f32
--- once for all rows, in a kernel of their own.
+-- Products of many rows in f32 with weights in interleaved blocks, on the tensor cores as TF32 (10 bits of mantissa): the weights are
+-- made f32 once for all rows, in a kernel of their own.
 
 local gemm = require "lib.gpu_gemm"
 local gemm_q = require "lib.gpu_gemm_q"

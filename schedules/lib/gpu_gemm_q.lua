@@ -2,52 +2,82 @@
 
 local gemm_q = {}
 
--- Computes a Func of few rows by threads: neighbours have neighbouring columns, so that they read a panel of weights in order; others have other
--- elements of a block, and other blocks. A word of weights becomes f32 in registers, for all rows.
+-- Computes a Func of few rows by threads, which have neighbouring columns of a panel, elements of a word, and some blocks of the depth: a
+-- load brings the words of `near` columns, which become f32 in registers, for all rows.
 --
 --   for row: for col: y = f(sum over k of a * w)
 --     ->
 --   blocks panel, strip of rows
---     threads column, group, part: partial in registers = 0
---       for chunk: for half: for member: for row: partial += a * w      -- k = ((chunk * parts + part) * 2 + half) * 16 + group * 4 + member
+--     threads lanes, group, part: partial of near columns in registers = 0
+--       for block of the part: for half: for member: for row: partial += a * w
 --     threads: partials = partial                                       -- in shared memory
---     threads column, row: y = f(sum of the partials)
+--     threads lane, row: y = f(sum of the partials)
 --
--- interleaved    columns of a panel        rows    of a strip        parts    of the depth
-function gemm_q.by_threads(k, p)
-  local y, update = k.y, k.acc:update(0)
+-- y       the Func of the results        partial    the sums of parts of the depth (generators/math/panel_weights.h)
+-- p       interleaved: columns of a panel        near: of a thread        rows: of a strip        parts        format
+-- o       weights: what weights() gives for each matrix        a: the Func of the rows
+--         factors: one over "k" that they are multiplied by
+function gemm_q.by_threads(y, partial, p, o)
+  local along = p.interleaved // p.near -- threads side by side, in the shape of those of the sums
   y:split("col", p.interleaved, "guard", "panel", "column")
   y:split("row", p.rows, "guard", "strip", "row_in_strip")
-  y:reorder("column", "row_in_strip", "panel", "strip")
-  y:gpu_blocks { "panel", "strip" }:gpu_threads { "column", "row_in_strip" }:never_partition_all()
-
-  update:split("k_w", p.parts, "guard", "chunk", "part")
-  local partial = update:rfactor({ "k_y", "part" }, { "of_group", "of_part" })
-  k.acc:compute_at(y, "column"):store_in "register":never_partition_all()
-  update:unroll("k_y"):unroll("part"):never_partition_all()
+  y:split("column", along, "auto", "column_y", "column_x")
+  y:reorder("column_x", "column_y", "row_in_strip", "panel", "strip")
+  y:gpu_blocks { "panel", "strip" }:gpu_threads { "column_x", "column_y", "row_in_strip" }:never_partition_all()
 
   local partials = partial:in_():compute_at(y, "panel"):store_in "gpu_shared"
   partial:compute_at(y, "panel"):store_in "register"
   for _, func in ipairs { partials, partial } do
-    func:bound_extent("col", p.interleaved):bound_extent("row", p.rows):bound_extent("of_group", 4):bound_extent("of_part", p.parts)
+    func:bound_extent("lane", p.interleaved):bound_extent("panel", 1):bound_extent("row", p.rows)
+    func:bound_extent("group", 4):bound_extent("part", p.parts)
   end
-  local threads = { "col", "of_group", "of_part" }
-  for _, stage in ipairs { partials, partial } do
-    stage:reorder("row", table.unpack(threads)):unroll("row"):gpu_threads(threads):never_partition_all()
+  local threads = { "lanes", "group", "part" }
+  local function by_threads(stage, loops)
+    stage:split("lane", p.near, "auto", "lanes", "near")
+    local order = { "near", "row", table.unpack(loops) }
+    for _, loop in ipairs(threads) do table.insert(order, loop) end
+    stage:reorder(table.unpack(order)):vectorize("near"):unroll("row"):gpu_threads(threads):never_partition_all()
   end
+  by_threads(partials, {})
+  by_threads(partial, {})
   local sum = partial:update(0)
-  sum:reorder("row", "k_x", "k_z", "chunk", table.unpack(threads)):unroll("row"):unroll("k_x"):unroll("k_z")
-  sum:gpu_threads(threads):never_partition_all()
+  by_threads(sum, { "k_x", "k_y", "k_z" })
+  sum:unroll("k_x"):unroll("k_y")
 
-  -- A word of weights of 4 bits has those of both halves.
   local function in_thread(func, loop)
     return func:compute_at(partial, loop):store_in "register":never_partition_all()
   end
-  in_thread(k.w_bytes, p.format == "q8_0" and "k_z" or "chunk"):bound_extent("member", 4):vectorize "member"
-  in_thread(k.w_scale, "chunk")
-  if k:has "w_minimum" then in_thread(k.w_minimum, "chunk") end
-  in_thread(k.w_block, "k_x")
-  in_thread(k.a_f, "k_z"):bound_extent("k", 4):bound_extent("row", p.rows):vectorize "k":unroll "row"
+  local function loaded(func, loop, bytes) in_thread(func, loop):bound_extent("byte", bytes):bound_extent("panel", 1):vectorize "byte" end
+  local function of_lanes(func, loop) in_thread(func, loop):bound_extent("lane", p.near):bound_extent("panel", 1):unroll "lane" end
+  for _, w in ipairs(o.weights) do
+    -- A word of weights of 4 bits has those of both halves.
+    loaded(w.bytes, p.format == "q8_0" and "k_y" or "k_z", 4 * p.near)
+    for _, halves in ipairs(w.halves) do
+      loaded(halves.bytes, "k_z", 2 * p.near)
+      of_lanes(halves.value, "k_z")
+    end
+    of_lanes(w.element, "k_x")
+  end
+  in_thread(o.a, "k_y"):bound_extent("k", 4):bound_extent("row", p.rows):vectorize "k":unroll "row"
+  if o.factors then in_thread(o.factors, "k_y"):bound_extent("k", 4):vectorize "k" end
+end
+
+-- The Funcs of a matrix whose names begin so (generators/math/panel_weights.h), for by_threads().
+function gemm_q.weights(k, name)
+  local halves = {}
+  for _, kind in ipairs { "_scale", "_minimum" } do
+    if k:has(name .. kind) then table.insert(halves, { bytes = k[name .. kind .. "_bytes"], value = k[name .. kind] }) end
+  end
+  return { bytes = k[name .. "_bytes"], halves = halves, element = k[name .. "_element"] }
+end
+
+-- Versions by the rows of a call, as many of which a thread has.
+function gemm_q.versions_of_few(k, p)
+  if p.rows > 0 then return { {} } end
+  local m, versions = k.y:dim(1):extent(), {}
+  for _, rows in ipairs { 1, 2, 4 } do table.insert(versions, { when = m:at_most(rows), rows = rows }) end
+  table.insert(versions, { rows = 8 })
+  return versions
 end
 
 -- Unpacks all weights to f32 in a kernel of its own, along k, as tensor cores fetch them.

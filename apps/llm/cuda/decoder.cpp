@@ -28,16 +28,16 @@ CudaDecoder::Input::Input(int count, int width)
 
 CudaDecoder::CudaDecoder(const Model &model, int length, const Precision &precision) : model_(model), config_(model.config) {
     set_exact(precision.exact);
+    weights_ = WeightsOnDevice::of(model);
     if (precision.cache != CacheType::kF16) {
         throw std::runtime_error("on a GPU keys and values are kept in f16");
     }
     constexpr int kUsual = 4096;
     length_ = length > 0 ? length : std::min(config_.context, kUsual);
-    const int64_t elements = 2 * int64_t(length_) * config_.key_heads * config_.head_width;
+    const int64_t elements = cache_elements(heads_of(0));
     if (length_ > config_.context || elements > INT32_MAX / 2) {
         throw std::runtime_error(fmt::format("a context of {} tokens is too long: the model was made for {}", length_, config_.context));
     }
-    weights_ = WeightsOnDevice::of(model);
     const Stream::Used used(stream_);
     for (int i = 0; i < config_.layers; i++) {
         caches_.push_back(std::make_unique<DeviceBlock>());
@@ -48,11 +48,14 @@ CudaDecoder::CudaDecoder(const Model &model, int length, const Precision &precis
     logits_values_.resize(size_t(config_.vocabulary));
 }
 
-// Memory goes in the order of the stream, which ends after it.
 CudaDecoder::~CudaDecoder() {
-    halyard_cuda_set_stream(stream_.handle());
+    const Stream::Used used(stream_);
     halyard_cuda_synchronize();
-    halyard_cuda_set_stream(nullptr);
+}
+
+void CudaDecoder::wait() const {
+    const Stream::Used used(stream_);
+    halyard_apps::check_cuda(halyard_cuda_synchronize(), "a token on the GPU");
 }
 
 void CudaDecoder::set_exact(bool exact) {
@@ -177,13 +180,13 @@ void CudaDecoder::pass(const int32_t *tokens, int rows, float *all) {
 }
 
 HeadsOnDevice CudaDecoder::heads_of(int layer) const {
-    const WeightsOnDevice::Layer &weights = weights_->layers[size_t(layer)];
-    const bool local = config_.is_local(layer);
     HeadsOnDevice h;
     h.width = config_.head_width;
     h.heads = config_.heads;
     h.key_heads = config_.key_heads;
     h.places = length_;
+    const WeightsOnDevice::Layer &weights = weights_->layers[size_t(layer)];
+    const bool local = config_.is_local(layer);
     h.scale = config_.attention_scale;
     h.window = local ? config_.window : 0;
     h.halves = config_.rope_halves;
@@ -199,44 +202,62 @@ HeadsOnDevice CudaDecoder::heads_of(int layer) const {
 void CudaDecoder::queue_layers(int rows, int keys) {
     const Input input(rows, config_.width);
     const uint64_t length = input_.address(), positions = input_.address() + input.positions;
-    uint64_t x = input_.address() + input.rows;
-    bool first = true;  // of the two blocks that rows go to in turns
-    const auto follow = [&](const ProductOnDevice &w, uint64_t a, uint64_t norm) {
-        const uint64_t to = (first ? x_ : next_).address();
+    const Added none = {weights_->zeros, true};
+    uint64_t x = input_.address() + input.rows, next = x_.address();
+    // A product and what is added to it; where the model norms what it adds, three steps.
+    const auto add = [&](uint64_t norm, const auto &multiply) {
         if (norm) {
-            multiply_on_device(a, w, rows, weights_->zeros, 0, gate_up_.address());
+            multiply(none, gate_up_.address());
             norm_on_device(gate_up_.address(), norm, config_.width, rows, config_.eps, normed_.address());
-            add_on_device(x, normed_.address(), config_.width, rows, to);
+            add_on_device(x, normed_.address(), config_.width, rows, next);
         } else {
-            multiply_on_device(a, w, rows, 0, x, to);
+            multiply(Added{x, false}, next);
         }
-        x = to;
-        first = !first;
+        x = next;
+        next = next == x_.address() ? next_.address() : x_.address();
     };
     for (int i = 0; i < config_.layers; i++) {
         const WeightsOnDevice::Layer &layer = weights_->layers[size_t(i)];
         const HeadsOnDevice heads = heads_of(i);
         const uint64_t cache = caches_[size_t(i)]->address();
-        norm_on_device(x, layer.attention_norm, config_.width, rows, config_.eps, normed_.address());
-        multiply_on_device(normed_.address(), layer.query_key_value, rows, layer.bias ? layer.bias : weights_->zeros, 0, qkv_.address());
-        turn_on_device(heads, qkv_.address(), positions, rows, rows > 1, q_.address(), cache);
+        multiply_normed(x, layer.attention_norm, layer.query_key_value, rows, layer.bias ? Added{layer.bias, true} : none, qkv_.address());
         if (rows > 1) {
-            attend_on_device(heads, q_.address(), rows, cache, keys, half_context_.address(), context_.address());
+            turn_on_device(heads, qkv_.address(), positions, rows, q_.address(), cache);
+            attend_on_device(heads, q_.address(), rows, cache, keys, half_context_.address());
         } else {
-            decode_on_device(heads, q_.address(), cache, keys, length, context_.address());
+            turn_one_on_device(heads, qkv_.address(), positions, cache);
+            decode_on_device(heads, cache, keys, length, half_context_.address());
         }
-        follow(layer.attention_output, context_.address(), layer.after_attention);
-        norm_on_device(x, layer.product_norm, config_.width, rows, config_.eps, normed_.address());
-        multiply_on_device(normed_.address(), layer.gate_up, rows, weights_->zeros, 0, gate_up_.address());
-        gate_on_device(config_.gelu, gate_up_.address(), config_.inner, rows, inner_.address());
-        follow(layer.down, inner_.address(), layer.after_product);
+        add(layer.after_attention, [&](const Added &more, uint64_t y) {
+            if (is_fused(layer.attention_output, rows)) {
+                multiply_half_on_device(half_context_.address(), layer.attention_output, rows, more, y);
+            } else {
+                widen_on_device(half_context_.address(), heads.width * heads.heads, rows, context_.address());
+                multiply_on_device(context_.address(), layer.attention_output, rows, more, y);
+            }
+        });
+        if (is_fused(layer.gate_up, rows)) {
+            gate_normed_on_device(config_.gelu, x, layer.product_norm, config_.eps, layer.gate_up, rows, inner_.address());
+        } else {
+            multiply_normed(x, layer.product_norm, layer.gate_up, rows, none, gate_up_.address());
+            gate_on_device(config_.gelu, gate_up_.address(), config_.inner, rows, inner_.address());
+        }
+        add(layer.after_product, [&](const Added &more, uint64_t y) { multiply_on_device(inner_.address(), layer.down, rows, more, y); });
     }
     last_x_ = x;
 }
 
+void CudaDecoder::multiply_normed(uint64_t x, uint64_t norm, const ProductOnDevice &w, int rows, const Added &more, uint64_t y) {
+    if (is_fused(w, rows)) {
+        multiply_normed_on_device(x, norm, config_.eps, w, rows, more, y);
+    } else {
+        norm_on_device(x, norm, config_.width, rows, config_.eps, normed_.address());
+        multiply_on_device(normed_.address(), w, rows, more, y);
+    }
+}
+
 void CudaDecoder::queue_logits(uint64_t x, int rows, uint64_t to) {
-    norm_on_device(x, weights_->output_norm, config_.width, rows, config_.eps, normed_.address());
-    multiply_on_device(normed_.address(), weights_->head, rows, weights_->zeros, 0, to);
+    multiply_normed(x, weights_->output_norm, weights_->head, rows, {weights_->zeros, true}, to);
 }
 
 void CudaDecoder::download(const DeviceBlock &logits, int rows, float *to) const {

@@ -25,6 +25,7 @@ public:
     bool has_logits() const override {
         return has_logits_;
     }
+    void wait() const override;
     void set_exact(bool exact) override;
     bool is_like(const Sequence &other) const override;
     int vocabulary() const override {
@@ -56,6 +57,7 @@ private:
     void make_room(int rows);
     void pass(const int32_t *tokens, int rows, float *all);
     void queue_layers(int rows, int keys);
+    void multiply_normed(uint64_t x, uint64_t norm, const ProductOnDevice &w, int rows, const Added &more, uint64_t y);
     void queue_logits(uint64_t x, int rows, uint64_t to);
     void download(const halyard_apps::DeviceBlock &logits, int rows, float *to) const;
 

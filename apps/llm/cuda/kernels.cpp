@@ -10,20 +10,32 @@
 #include "llm_cuda_f32.h"
 #include "llm_cuda_gated_gelu_tanh.h"
 #include "llm_cuda_gated_silu.h"
+#include "llm_cuda_gelu_tanh_q4_0.h"
+#include "llm_cuda_gelu_tanh_q4_1.h"
+#include "llm_cuda_gelu_tanh_q8_0.h"
+#include "llm_cuda_half_q4_0.h"
+#include "llm_cuda_half_q4_1.h"
+#include "llm_cuda_half_q8_0.h"
 #include "llm_cuda_many_f32.h"
 #include "llm_cuda_many_q4_0.h"
 #include "llm_cuda_many_q4_1.h"
 #include "llm_cuda_many_q8_0.h"
+#include "llm_cuda_normed_q4_0.h"
+#include "llm_cuda_normed_q4_1.h"
+#include "llm_cuda_normed_q8_0.h"
 #include "llm_cuda_q4_0.h"
 #include "llm_cuda_q4_1.h"
 #include "llm_cuda_q8_0.h"
 #include "llm_cuda_rms_norm.h"
+#include "llm_cuda_silu_q4_0.h"
+#include "llm_cuda_silu_q4_1.h"
+#include "llm_cuda_silu_q8_0.h"
 #include "llm_cuda_turn_halves.h"
-#include "llm_cuda_turn_halves_half.h"
+#include "llm_cuda_turn_halves_one.h"
 #include "llm_cuda_turn_neighbours.h"
-#include "llm_cuda_turn_neighbours_half.h"
+#include "llm_cuda_turn_neighbours_one.h"
 #include "llm_cuda_turn_normed.h"
-#include "llm_cuda_turn_normed_half.h"
+#include "llm_cuda_turn_normed_one.h"
 #include "llm_cuda_widen.h"
 
 namespace halyard_llm {
@@ -51,13 +63,36 @@ public:
         : DeviceView<2>(type, address, dim(columns, 1), dim(rows, columns)) {}
 };
 
-ProductKernel *product_kernel(TensorType type, bool many) {
-    switch (type) {
-    case TensorType::kQ4_0: return many ? llm_cuda_many_q4_0 : llm_cuda_q4_0;
-    case TensorType::kQ4_1: return many ? llm_cuda_many_q4_1 : llm_cuda_q4_1;
-    case TensorType::kQ8_0: return many ? llm_cuda_many_q8_0 : llm_cuda_q8_0;
-    default: return many ? llm_cuda_many_f32 : llm_cuda_f32;
-    }
+using NormedKernel = int(Array x, Array b, Array norm, float eps, Array residual, Array y);
+using GatedKernel = int(Array x, Array b, Array norm, float eps, Array y);
+
+/** Products of a type of weights; those that are null are computed step by step. */
+struct ProductKernels {
+    ProductKernel *few, *many, *half;
+    NormedKernel *normed;
+    GatedKernel *silu, *gelu_tanh;
+};
+
+#define HALYARD_LLM_PRODUCTS(type)                                                                                                         \
+    { llm_cuda_##type, llm_cuda_many_##type, llm_cuda_half_##type, llm_cuda_normed_##type, llm_cuda_silu_##type, llm_cuda_gelu_tanh_##type }
+
+const ProductKernels &kernels_of(TensorType type) {
+    static const ProductKernels q4_0 = HALYARD_LLM_PRODUCTS(q4_0), q4_1 = HALYARD_LLM_PRODUCTS(q4_1), q8_0 = HALYARD_LLM_PRODUCTS(q8_0),
+                                f32 = {llm_cuda_f32, llm_cuda_many_f32, nullptr, nullptr, nullptr, nullptr};
+    return type == TensorType::kQ4_0 ? q4_0 : type == TensorType::kQ4_1 ? q4_1 : type == TensorType::kQ8_0 ? q8_0 : f32;
+}
+
+/** The weights of a part of a product: interleaved blocks. */
+DeviceView<3> blocks_of(const ProductOnDevice::Part &part) {
+    const BlockSize &size = *block_size(part.type);
+    const int64_t blocks = part.k / size.elements, of_block = size.bytes * kInterleaved;
+    return DeviceView<3>(kByte, part.data, dim(of_block, 1), dim(blocks, of_block),
+                         dim((part.n + kInterleaved - 1) / kInterleaved, blocks * of_block));
+}
+
+/** A residual of one row that has no distance to the next one is a bias: one library serves both. */
+DeviceView<2> added(const Added &more, int64_t first, int64_t columns, int64_t n, int rows) {
+    return DeviceView<2>(kFloat, more.address + uint64_t(first) * sizeof(float), dim(n, 1), dim(rows, more.every_row ? 0 : columns));
 }
 
 /** Keys, or values, of `keys` tokens of a cache. */
@@ -75,26 +110,49 @@ DeviceView<4> of_rows(const HeadsOnDevice &h, halide_type_t type, uint64_t rows_
 
 }  // namespace
 
-void multiply_on_device(uint64_t a, const ProductOnDevice &w, int rows, uint64_t bias, uint64_t residual, uint64_t y) {
+void multiply_on_device(uint64_t a, const ProductOnDevice &w, int rows, const Added &more, uint64_t y) {
     const int64_t columns = w.columns();
-    uint64_t column = 0;
+    int64_t column = 0;
     for (const ProductOnDevice::Part &part : w.parts) {
         Rows a_rows(kFloat, a, part.k, rows);
-        // A residual of one row that has no distance to the next one is a bias: one library serves both.
-        DeviceView<2> more(kFloat, (residual ? residual : bias) + column, dim(part.n, 1), dim(rows, residual ? columns : 0));
-        DeviceView<2> y_rows(kFloat, y + column, dim(part.n, 1), dim(rows, columns));
-        ProductKernel *const kernel = product_kernel(part.type, rows >= kMany);
+        auto more_rows = added(more, column, columns, part.n, rows);
+        DeviceView<2> y_rows(kFloat, y + uint64_t(column) * sizeof(float), dim(part.n, 1), dim(rows, columns));
+        const ProductKernels &kernels = kernels_of(part.type);
+        ProductKernel *const kernel = rows >= kMany ? kernels.many : kernels.few;
         if (part.type == TensorType::kF32) {
-            check_cuda(kernel(a_rows, Rows(kFloat, part.data, part.k, part.n), more, y_rows), "product");
+            check_cuda(kernel(a_rows, Rows(kFloat, part.data, part.k, part.n), more_rows, y_rows), "product");
         } else {
-            const BlockSize &size = *block_size(part.type);
-            const int64_t blocks = part.k / size.elements, of_block = size.bytes * kInterleaved;
-            DeviceView<3> b(kByte, part.data, dim(of_block, 1), dim(blocks, of_block),
-                            dim((part.n + kInterleaved - 1) / kInterleaved, blocks * of_block));
-            check_cuda(kernel(a_rows, b, more, y_rows), "product");
+            check_cuda(kernel(a_rows, blocks_of(part), more_rows, y_rows), "product");
         }
-        column += uint64_t(part.n) * sizeof(float);
+        column += part.n;
     }
+}
+
+bool is_fused(const ProductOnDevice &w, int rows) {
+    return rows < kMany && w.parts.size() == 1 && kernels_of(w.parts[0].type).normed;
+}
+
+void multiply_normed_on_device(uint64_t x, uint64_t weight, float eps, const ProductOnDevice &w, int rows, const Added &more, uint64_t y) {
+    const ProductOnDevice::Part &part = w.parts[0];
+    auto more_rows = added(more, 0, part.n, part.n, rows);
+    check_cuda(kernels_of(part.type).normed(Rows(kFloat, x, part.k, rows), blocks_of(part), Vector(kFloat, weight, part.k), eps, more_rows,
+                                            Rows(kFloat, y, part.n, rows)),
+               "norm and product");
+}
+
+void gate_normed_on_device(bool gelu, uint64_t x, uint64_t weight, float eps, const ProductOnDevice &w, int rows, uint64_t y) {
+    const ProductOnDevice::Part &part = w.parts[0];
+    const ProductKernels &kernels = kernels_of(part.type);
+    check_cuda((gelu ? kernels.gelu_tanh : kernels.silu)(Rows(kFloat, x, part.k, rows), blocks_of(part), Vector(kFloat, weight, part.k),
+                                                         eps, Rows(kFloat, y, part.n / 2, rows)),
+               "norm, gate and up");
+}
+
+void multiply_half_on_device(uint64_t a, const ProductOnDevice &w, int rows, const Added &more, uint64_t y) {
+    const ProductOnDevice::Part &part = w.parts[0];
+    auto more_rows = added(more, 0, part.n, part.n, rows);
+    check_cuda(kernels_of(part.type).half(Rows(kHalf, a, part.k, rows), blocks_of(part), more_rows, Rows(kFloat, y, part.n, rows)),
+               "product of f16");
 }
 
 void norm_on_device(uint64_t x, uint64_t weight, int columns, int rows, float eps, uint64_t y) {
@@ -114,46 +172,62 @@ void gate_on_device(bool gelu, uint64_t gate_up, int columns, int rows, uint64_t
     check_cuda((gelu ? llm_cuda_gated_gelu_tanh : llm_cuda_gated_silu)(gate, up, Rows(kFloat, y, columns, rows)), "activation");
 }
 
-void turn_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t positions, int rows, bool half, uint64_t q, uint64_t kv) {
+int64_t cache_elements(const HeadsOnDevice &h) {
+    return int64_t(h.width) * (2 * int64_t(h.places) * h.key_heads + h.heads);
+}
+
+void turn_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t positions, int rows, uint64_t q, uint64_t cache) {
     const int64_t heads = h.heads + 2 * h.key_heads, head = int64_t(h.width) * h.places;
     const auto heads_of = [&](halide_type_t type, uint64_t at, int64_t count) {
         return DeviceView<3>(type, at, dim(h.width, 1), dim(count, h.width), dim(rows, count * h.width));
     };
-    auto qkv_heads = heads_of(kFloat, qkv, heads), q_heads = heads_of(half ? kHalf : kFloat, q, h.heads);
+    auto qkv_heads = heads_of(kFloat, qkv, heads), q_heads = heads_of(kHalf, q, h.heads);
     Vector at(kInt, positions, rows), frequencies(kFloat, h.frequencies, h.pairs);
-    DeviceView<4> cache(kHalf, kv, dim(h.width, 1), dim(h.places, h.width), dim(h.key_heads, head), dim(2, head * h.key_heads));
+    DeviceView<4> kv(kHalf, cache, dim(h.width, 1), dim(h.places, h.width), dim(h.key_heads, head), dim(2, head * h.key_heads));
     if (h.query_norm) {
         Vector query_weight(kFloat, h.query_norm, h.width), key_weight(kFloat, h.key_norm, h.width);
-        const auto kernel = half ? llm_cuda_turn_normed_half : llm_cuda_turn_normed;
-        check_cuda(kernel(qkv_heads, at, frequencies, query_weight, key_weight, h.eps, q_heads, cache), "positions");
+        check_cuda(llm_cuda_turn_normed(qkv_heads, at, frequencies, query_weight, key_weight, h.eps, q_heads, kv), "positions");
         return;
     }
-    const auto kernel = h.halves ? half ? llm_cuda_turn_halves_half : llm_cuda_turn_halves
-                        : half   ? llm_cuda_turn_neighbours_half
-                                 : llm_cuda_turn_neighbours;
-    check_cuda(kernel(qkv_heads, at, frequencies, q_heads, cache), "positions");
+    check_cuda((h.halves ? llm_cuda_turn_halves : llm_cuda_turn_neighbours)(qkv_heads, at, frequencies, q_heads, kv), "positions");
 }
 
-void decode_on_device(const HeadsOnDevice &h, uint64_t q, uint64_t kv, int keys, uint64_t length, uint64_t y) {
-    auto queries = of_rows(h, kFloat, q, 1), out = of_rows(h, kFloat, y, 1);
-    auto k = of_cache(h, kv, keys, false), v = of_cache(h, kv, keys, true);
+void turn_one_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t position, uint64_t cache) {
+    const int64_t heads = h.heads + 2 * h.key_heads;
+    DeviceView<3> qkv_heads(kFloat, qkv, dim(h.width, 1), dim(heads, h.width), dim(1, heads * h.width));
+    Vector at(kInt, position, 1), frequencies(kFloat, h.frequencies, h.pairs);
+    Rows all(kHalf, cache, h.width, cache_elements(h) / h.width);
+    if (h.query_norm) {
+        Vector query_weight(kFloat, h.query_norm, h.width), key_weight(kFloat, h.key_norm, h.width);
+        check_cuda(llm_cuda_turn_normed_one(qkv_heads, at, frequencies, h.key_heads, query_weight, key_weight, h.eps, all), "position");
+        return;
+    }
+    check_cuda((h.halves ? llm_cuda_turn_halves_one : llm_cuda_turn_neighbours_one)(qkv_heads, at, frequencies, h.key_heads, all),
+               "position");
+}
+
+void decode_on_device(const HeadsOnDevice &h, uint64_t cache, int keys, uint64_t length, uint64_t y) {
+    const uint64_t q = cache + uint64_t(2 * int64_t(h.places) * h.key_heads * h.width) * 2;
+    auto queries = of_rows(h, kHalf, q, 1), out = of_rows(h, kHalf, y, 1);
+    auto k = of_cache(h, cache, keys, false), v = of_cache(h, cache, keys, true);
     Vector lengths(kInt, length, 1);
     check_cuda(h.window > 0 ? llm_cuda_decode_window(queries, k, v, h.scale, lengths, h.window - 1, 0, out)
                             : llm_cuda_decode(queries, k, v, h.scale, lengths, out),
                "attention of one query");
 }
 
-void attend_on_device(const HeadsOnDevice &h, uint64_t q, int rows, uint64_t kv, int keys, uint64_t half_y, uint64_t y) {
-    auto queries = of_rows(h, kHalf, q, rows), out = of_rows(h, kHalf, half_y, rows);
-    auto k = of_cache(h, kv, keys, false), v = of_cache(h, kv, keys, true);
+void attend_on_device(const HeadsOnDevice &h, uint64_t q, int rows, uint64_t cache, int keys, uint64_t y) {
+    auto queries = of_rows(h, kHalf, q, rows), out = of_rows(h, kHalf, y, rows);
+    auto k = of_cache(h, cache, keys, false), v = of_cache(h, cache, keys, true);
     const auto kernel = h.width == 64    ? llm_cuda_attention_64
                         : h.width == 128 ? llm_cuda_attention_128
                         : h.width == 256 ? llm_cuda_attention_256
                                          : llm_cuda_attention_any;
-    const int left = h.window > 0 ? h.window - 1 : keys;
-    check_cuda(kernel(queries, k, v, h.scale, left, 0, out), "attention");
-    const int columns = h.width * h.heads;
-    check_cuda(llm_cuda_widen(Rows(kHalf, half_y, columns, rows), Rows(kFloat, y, columns, rows)), "results of attention");
+    check_cuda(kernel(queries, k, v, h.scale, h.window > 0 ? h.window - 1 : keys, 0, out), "attention");
+}
+
+void widen_on_device(uint64_t x, int columns, int rows, uint64_t y) {
+    check_cuda(llm_cuda_widen(Rows(kHalf, x, columns, rows), Rows(kFloat, y, columns, rows)), "rows as f32");
 }
 
 }  // namespace halyard_llm

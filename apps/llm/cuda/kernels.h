@@ -13,8 +13,21 @@
 
 namespace halyard_llm {
 
-/** y = a w + more, over `rows` rows. `more` is a row that all get (bias), or as many rows (residual), which may not be y; 0 is none. */
-void multiply_on_device(uint64_t a, const ProductOnDevice &w, int rows, uint64_t bias, uint64_t residual, uint64_t y);
+/** y = a w + more, over `rows` rows. `more` is a row that all get (bias), or as many rows (residual), which may not be y. */
+struct Added {
+    uint64_t address = 0;
+    bool every_row = false;
+};
+void multiply_on_device(uint64_t a, const ProductOnDevice &w, int rows, const Added &more, uint64_t y);
+
+/** Whether kernels of few rows do what stands before and behind a product in one pass: the next three functions. */
+bool is_fused(const ProductOnDevice &w, int rows);
+/** y = (x / rms(x) * weight) w + more. */
+void multiply_normed_on_device(uint64_t x, uint64_t weight, float eps, const ProductOnDevice &w, int rows, const Added &more, uint64_t y);
+/** The same of gate and up, side by side in w: y = activation(gate) * up. */
+void gate_normed_on_device(bool gelu, uint64_t x, uint64_t weight, float eps, const ProductOnDevice &w, int rows, uint64_t y);
+/** y = a w + more, with a in f16. */
+void multiply_half_on_device(uint64_t a, const ProductOnDevice &w, int rows, const Added &more, uint64_t y);
 
 /** y = x / rms(x) * weight over rows of `columns`. */
 void norm_on_device(uint64_t x, uint64_t weight, int columns, int rows, float eps, uint64_t y);
@@ -37,15 +50,24 @@ struct HeadsOnDevice {
     float eps = 0;
 };
 
-/** Queries, keys and values of `rows` tokens, side by side in a row of qkv: queries turned to q, in f32, or in f16 with `half`, keys turned and
- * values to their places in the cache kv, f16 [width, places, key_heads, keys and values]. */
-void turn_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t positions, int rows, bool half, uint64_t q, uint64_t kv);
+/** Elements of f16 of a layer's cache: [width, places, key_heads, keys and values], and the queries of one token. */
+int64_t cache_elements(const HeadsOnDevice &h);
 
-/** One query, in f32, over the first *length keys of `keys` in the cache, which are at least as many. */
-void decode_on_device(const HeadsOnDevice &h, uint64_t q, uint64_t kv, int keys, uint64_t length, uint64_t y);
+/** Queries, keys and values of `rows` tokens, side by side in a row of qkv: queries turned to q, in f16, keys turned and values to their places
+ * in the cache. */
+void turn_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t positions, int rows, uint64_t q, uint64_t cache);
 
-/** Queries in f16, which are those of the last of `keys` tokens. `half_y` has room for as many results in f16 as y in f32. */
-void attend_on_device(const HeadsOnDevice &h, uint64_t q, int rows, uint64_t kv, int keys, uint64_t half_y, uint64_t y);
+/** The same of one token, whose queries go behind the cache. */
+void turn_one_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t position, uint64_t cache);
+
+/** The queries behind the cache over the first *length keys in it, of which `keys` are at least as many; y is f16. */
+void decode_on_device(const HeadsOnDevice &h, uint64_t cache, int keys, uint64_t length, uint64_t y);
+
+/** Queries in f16, which are those of the last of `keys` tokens; y is f16. */
+void attend_on_device(const HeadsOnDevice &h, uint64_t q, int rows, uint64_t cache, int keys, uint64_t y);
+
+/** y = x, in f32 where x is in f16. */
+void widen_on_device(uint64_t x, int columns, int rows, uint64_t y);
 
 }  // namespace halyard_llm
 

@@ -1,5 +1,7 @@
 #include "weights_on_device.h"
 
+#include <halyard/cuda.h>
+
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -47,6 +49,7 @@ WeightsOnDevice::WeightsOnDevice(const Model &model) {
         }
     }
     zeros = copy(std::vector<float>(size_t(columns)));
+    halyard_apps::check_cuda(halyard_cuda_synchronize(), "the weights on the GPU");  // other streams read them
 }
 
 std::shared_ptr<const WeightsOnDevice> WeightsOnDevice::of(const Model &model) {

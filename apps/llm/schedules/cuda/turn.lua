@@ -17,8 +17,14 @@ return schedule "turn" {
       stage:split("i", p.threads, "guard", "chunk", "thread")
       stage:reorder("thread", "chunk", table.unpack(blocks)):gpu_blocks(blocks):gpu_threads("thread"):never_partition_all()
     end
-    by_heads(k.q, { "head", "token" })
-    k.kv:gpu_blocks { "head", "part" }:gpu_threads "i" -- nothing is computed there, but Halide takes it for something that the host does
-    by_heads(k.kv:update(0), { "head", "r_x", "r_y" })
+    -- In the pure stages of caches nothing is computed, but Halide takes them for something that the host does.
+    if k:has "together" then
+      k.together:gpu_blocks("place"):gpu_threads "i"
+      by_heads(k.together:update(0), { "r_x", "r_y" })
+    else
+      by_heads(k.q, { "head", "token" })
+      k.kv:gpu_blocks { "head", "part" }:gpu_threads "i"
+      by_heads(k.kv:update(0), { "head", "r_x", "r_y" })
+    end
   end,
 }

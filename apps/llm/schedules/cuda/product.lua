@@ -1,0 +1,28 @@
+-- Products of a few rows with interleaved blocks, as gemm_q.interleaved.lua has them; of gate and up a block has the same columns of both.
+
+local gemm_q = require "lib.gpu_gemm_q"
+
+return schedule "product" {
+  target = "cuda",
+
+  generator = {
+    format = tune { "q4_0", "q4_1", "q8_0", default = "q4_0" },
+    interleaved = tune { 8, 16, 32, default = 16 },
+    parts = tune { 4, 8, 16, 32, default = 8 }, -- of the depth, by threads
+  },
+
+  params = {
+    rows  = tune { 0, 1, 2, 4, 8, default = 0 }, -- that a thread has; 0: as many as the call has, up to 8
+    near  = tune { 1, 2, 4, default = 4 },       -- columns of a thread
+  },
+
+  where = function(p) return p.interleaved // p.near * 4 * p.parts <= 1024 end,
+
+  versions = gemm_q.versions_of_few,
+
+  apply = function(k, p)
+    local weights = { gemm_q.weights(k, "w") }
+    if k:has "w_up_bytes" then table.insert(weights, gemm_q.weights(k, "w_up")) end
+    gemm_q.by_threads(k.y, k.partial, p, { weights = weights, a = k.x_f, factors = k:has "norm_f" and k.norm_f })
+  end,
+}
