@@ -101,9 +101,10 @@ struct State {
     void *scheduler;  // its stack
     Thread *current;
     int thread_count, ended, at_barrier, failed;
-    unsigned meetings;                   // of lanes of a warp, so far
-    int cluster;                         // blocks that run together
-    uint32_t block, epoch, first_epoch;  // epoch: from one barrier of the block to the next; the first of the block
+    unsigned meetings;      // of lanes of a warp, so far
+    int cluster;            // blocks that run together
+    uint32_t block, epoch;  // epoch: from one barrier of the block to the next
+    uint32_t first_epoch;   // of the block
     char *shared_memory;
     Cell *cells;
     Chunk *chunks;  // null without an extension
