@@ -298,7 +298,7 @@ TEST_CASE("faults: TMA writes where threads may still read", "[order]") {
             int sum = 0;
             for (int i = 0; i < 3; i++) {  // chunk c of line r is that of columns 8 (c ^ r % 8)
                 const int r = t / 4;
-                sum += element(i * 64 + r, (t % 4 * 2 ^ r % 8) * 8, 1);
+                sum += element(i * 64 + r, (t % 4 * 2 ^ r % 8) * 8, 1) + element(i * 64, 7, 1);
             }
             if (y[t] != float(sum)) {
                 return "wrong at " + std::to_string(t);

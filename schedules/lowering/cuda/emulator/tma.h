@@ -157,24 +157,26 @@ public:
             return -1;
         }
         if (c.other_warps && &chunk != good_chunk && chunk.reads_epoch == c.read_epoch) {
+            const uint32_t *const reads = chunk.reads + state.thread_count;
             for (int t = 0; t < state.thread_count; t++) {
-                if (chunk.reads[t] && !fenced(t, chunk.reads[t], c.read_epoch, mine)) {
+                if (reads[t] && !fenced(t, reads[t], c.read_epoch, mine)) {
                     return t;
                 }
             }
             good_chunk = &chunk;
         }
-        if (c.readers == good_lanes && c.read_time == good_time && c.read_epoch == good_epoch && c.reader_warp == good_warp) {
+        const uint32_t time = c.read_time - c.read_spread;
+        if (c.readers == good_lanes && time == good_time && c.read_epoch == good_epoch && c.reader_warp == good_warp) {
             return -1;
         }
         for (unsigned left = c.readers; left; left &= left - 1) {
             const int t = c.reader_warp * kWarp + __builtin_ctz(left);
-            if (!fenced(t, c.read_time, c.read_epoch, mine)) {
+            if (!fenced(t, time, c.read_epoch, mine)) {
                 return t;
             }
         }
         good_lanes = c.readers;
-        good_time = c.read_time;
+        good_time = time;
         good_epoch = c.read_epoch;
         good_warp = c.reader_warp;
         return -1;
