@@ -40,6 +40,8 @@ public:
     GeneratorParam<BlockSums> sums{"sums", BlockSums::kLanes, block_sums()};
     /** Of q4_0, q4_1 and q8_0: blocks of so many columns are interleaved, by halyard_interleave_blocks; 0: none are. */
     Number interleaved{"interleaved", 0, 0, 32};
+    /** On CUDA: float32 rows and weights in interleaved blocks are cut to TF32, and summed as float32. */
+    GeneratorParam<bool> tf32{"tf32", false};
     ProductEpilogue epilogue;
 
     Input<Buffer<void, 2>> a{"a"};   // [k, m]
@@ -55,7 +57,12 @@ public:
         if (activations == Activations::kInt8 && rounded) {
             throw CompileError("activations=int8 multiplies integers, and rounded=true weights that are rounded: one of them");
         }
-        if (interleaved != 0 && sums != BlockSums::kColumns) {
+        const bool on_gpu = get_target().has_gpu_feature();
+        if (tf32 && !(on_gpu && interleaved != 0 && type == Float(32))) {
+            throw CompileError(
+                "tf32 is how tensor cores multiply float32 rows by interleaved blocks: for CUDA, with type=float32 and interleaved");
+        }
+        if (interleaved != 0 && sums != BlockSums::kColumns && !on_gpu) {
             throw CompileError("interleaved weights are added up with sums=columns: take the schedule interleaved");
         }
         epilogue.add_to(*this, type);
@@ -78,6 +85,8 @@ public:
             read_only_if(*this, depth > 0, {"a", b.name(), "b_scale", "b_zero"});
             product.define(
                 acc, [&](const Expr &i, const Expr &r) { return a_f(i, r); }, depth, columns, b, sums, get_target());
+        } else if (interleaved != 0 && get_target().has_gpu_feature()) {
+            multiply_interleaved(depth);
         } else if (interleaved != 0) {
             // A quarter of each block is a sum of its own, so that those of a row need not wait for each other.
             constexpr int kParts = 4, kBlock = BlockWeights::kBlock, kPart = kBlock / kParts;
@@ -107,13 +116,43 @@ private:
         return rounded ? load_f32(b.rounded_weight(i, column)) : b.weight(i, column);
     }
 
+    // By threads, whose words have four neighbours along k; or of weights that are unpacked first, along k.
+    void multiply_interleaved(const Expr &depth) {
+        constexpr int kBlock = BlockWeights::kBlock, kLanes = BlockWeights::kLanes;
+        w_scale(block, col) = b.interleaved_scale(block, col);
+        if (b.has_minimum()) {
+            w_minimum(block, col) = b.interleaved_minimum(block, col);
+        }
+        const auto weight = [&](const Expr &byte, const Expr &half) {
+            const Expr scaled = b.element_of_byte(byte, half) * w_scale(block, col);
+            return b.has_minimum() ? scaled + w_minimum(block, col) : scaled;
+        };
+        const auto unit_of = [&](const Expr &group, const Expr &half) { return b.bits() == 8 ? 4 * half + group : group; };
+        if (sums == BlockSums::kLanes) {
+            read_only_if(*this, depth > 0, {"a", b.name()});
+            w_bytes(member, group, block, col) = b.interleaved_element_byte(member, group, block, col);
+            w_block(member, group, half, block, col) = weight(w_bytes(member, unit_of(group, half), block, col), half);
+            const RDom r({{0, 4}, {0, kLanes / 4}, {0, 2}, {0, depth / kBlock}}, "k");
+            // Behind the last block, of which a schedule may have some, the rows have nothing to be fetched.
+            const Expr at = kBlock * min(r.w, max(depth / kBlock - 1, 0)) + kLanes * r.z + 4 * r.y + r.x;
+            acc(col, row) += a_f(at, row) * w_block(r.x, r.y, r.z, r.w, col);
+            return;
+        }
+        w_block(member, group, half, block, col) = weight(b.interleaved_element_byte(member, unit_of(group, half), block, col), half);
+        w_f(k, col) = w_block(k % 4, k % kLanes / 4, k % kBlock / kLanes, k / kBlock, col);
+        const auto factor = [&](const Expr &f32) { return tf32 ? cut_to_tf32(f32) : f32; };
+        const RDom r(0, depth, "k");
+        acc(col, row) += factor(a_f(r, row)) * factor(w_f(r, col));
+    }
+
     Expr rounded_product(const Expr &lane, const Expr &block, const Expr &column) {
         const Expr first = block * BlockWeights::kBlock + lane, second = first + BlockWeights::kLanes;
         return a_f(first, row) * weight(first, column) + a_f(second, row) * weight(second, column);
     }
 
-    Var col{"col"}, row{"row"}, k{"k"}, part{"part"}, block{"block"};
-    Func a_f{"a_f"}, w_rows{"w_rows"}, w_f{"w_f"}, w_block{"w_block"}, quarter{"quarter"}, acc{"acc"};
+    Var col{"col"}, row{"row"}, k{"k"}, part{"part"}, block{"block"}, member{"member"}, group{"group"}, half{"half"};
+    Func w_bytes{"w_bytes"}, w_scale{"w_scale"}, w_minimum{"w_minimum"}, a_f{"a_f"}, w_rows{"w_rows"}, w_f{"w_f"}, w_block{"w_block"},
+        quarter{"quarter"}, acc{"acc"};
     BlockProduct product;
 };
 

@@ -10,12 +10,6 @@
 
 namespace halyard_llm {
 
-void Model::check() const {
-    if (tokenizer.size() > config.vocabulary) {
-        file.fail(fmt::format("its tokenizer has {} tokens, and its embeddings have {}", tokenizer.size(), config.vocabulary));
-    }
-}
-
 Decoder::Decoder(const Model &model, int length, const Precision &precision)
     : model_(model), config_(model.config), exact_(precision.exact), cache_(precision.cache) {
     constexpr int kUsual = 4096;
@@ -37,8 +31,13 @@ Decoder::Decoder(const Model &model, int length, const Precision &precision)
     logits_.resize(size_t(config_.vocabulary));
 }
 
-const float *Decoder::logits() const {
+const float *Decoder::logits() {
     return has_logits_ ? logits_.data() : nullptr;
+}
+
+bool Decoder::is_like(const Sequence &other) const {
+    const auto &decoder = static_cast<const Decoder &>(other);
+    return &model_ == &decoder.model_ && exact_ == decoder.exact_;
 }
 
 void Decoder::rewind(int position) {
@@ -77,19 +76,14 @@ void Decoder::feed(const int32_t *tokens, int count, float *all) {
 }
 
 void Decoder::feed_together(const std::vector<Feed> &feeds) {
+    check_together(feeds);
+    std::vector<Decoder *> decoders;
     std::vector<int> begins, done;
     for (const Feed &feed : feeds) {
-        feed.decoder->check(feed.tokens, feed.count);
-        begins.push_back(feed.decoder->position_);
+        decoders.push_back(static_cast<Decoder *>(feed.sequence));
+        decoders.back()->check(feed.tokens, feed.count);
+        begins.push_back(decoders.back()->position_);
         done.push_back(0);
-        for (const Feed &other : feeds) {
-            if (&other != &feed && other.decoder == feed.decoder) {
-                throw std::runtime_error("a sequence is fed twice in one call: give it all of its tokens at once");
-            }
-        }
-        if (!feed.decoder->is_like(*feeds.front().decoder)) {
-            throw std::runtime_error("sequences that are fed together have one model, and rows of one kind, f32 or 8 bits");
-        }
     }
     try {
         // A sequence is cut where it would be alone, as attention is computed from cut to cut.
@@ -100,19 +94,19 @@ void Decoder::feed_together(const std::vector<Feed> &feeds) {
             for (size_t i = 0; i < feeds.size(); i++) {
                 const int next = std::min(feeds[i].count - done[i], kMostRows);
                 if (next > 0 && (rows == 0 || rows + next <= 2 * kMostRows)) {
-                    segments.push_back({feeds[i].decoder, feeds[i].tokens + done[i], next, rows});
+                    segments.push_back({decoders[i], feeds[i].tokens + done[i], next, rows});
                     rows += next;
                     done[i] += next;
                 }
                 more = more || done[i] < feeds[i].count;
             }
             if (rows > 0) {
-                feeds.front().decoder->pass(segments, nullptr);
+                decoders.front()->pass(segments, nullptr);
             }
         }
     } catch (...) {
         for (size_t i = 0; i < feeds.size(); i++) {
-            feeds[i].decoder->rewind(begins[i]);
+            decoders[i]->rewind(begins[i]);
         }
         throw;
     }
@@ -237,7 +231,7 @@ void Decoder::attention_block(int index, const std::vector<Segment> &segments, i
             rope(turn, config_.rope_halves, k + s.first * k_step, k_step, positions_.data() + s.first, frequencies, width,
                  config_.key_heads, s.rows, to, row, head);
         };
-        if (sequence.cache_ == CacheType::kF32 && model_.kernels.fused) {
+        if (sequence.cache_ == CacheType::kF32 && model_.kernels->fused) {
             turn_keys(static_cast<float *>(cached_keys.data) + int64_t(begin) * width, width, int64_t(sequence.length_) * width);
         } else {
             turn_keys(k_turned_.floats(), key_row, width);

@@ -2,92 +2,44 @@
 #define HALYARD_LLM_DECODER_H
 
 /** \file
- * A model, and a sequence of tokens that it has read: its keys and values, and the logits of what comes next.
+ * A sequence on the processor.
  */
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
-#include "config.h"
-#include "gguf.h"
 #include "kernels.h"
 #include "memory.h"
-#include "tokenizer.h"
-#include "weights.h"
+#include "sequence.h"
 
 namespace halyard_llm {
 
-/** Of one file. It is only read after it is made, so that any number of contexts may use it, on any threads. */
-struct Model {
-    /** Throws std::runtime_error with the file, what is wrong and what to do. */
-    explicit Model(const std::string &path, const Kernels &kernels = fused_kernels())
-        : file(path), config(read_config(file)), tokenizer(file), weights(file, config), products(weights, kernels.fused),
-          kernels(kernels) {
-        check();
-    }
-    Model(const Model &) = delete;
-    Model &operator=(const Model &) = delete;
-
-    Gguf file;
-    Config config;
-    Tokenizer tokenizer;
-    Weights weights;
-    Products products;
-    const Kernels &kernels;
-
-private:
-    void check() const;
-};
-
-/** What is rounded, and how. */
-struct Precision {
-    bool exact = true;  // products are by rows in f32, and not in 8 bits
-    CacheType cache = CacheType::kF32;
-};
-
-/** One sequence; one thread at a time may use it. */
-class Decoder {
+class Decoder : public Sequence {
 public:
-    /** `length` tokens at most; 0: as many as the model was made for, but 4096 at most. The model has to outlive it. */
     Decoder(const Model &model, int length, const Precision &precision);
 
-    void set_exact(bool exact) {
+    void feed(const int32_t *tokens, int count, float *all = nullptr) override;
+    const float *logits() override;
+    bool has_logits() const override {
+        return has_logits_;
+    }
+    void set_exact(bool exact) override {
         exact_ = exact;
     }
-
-    /** Reads tokens behind those before. With `all`, the logits of each of them go there: `count` rows of the vocabulary. Throws
-     * std::runtime_error where they do not fit, or one is none of the vocabulary; the sequence is then as it was. */
-    void feed(const int32_t *tokens, int count, float *all = nullptr);
-
-    /** Whether they may be fed together. */
-    bool is_like(const Decoder &other) const {
-        return &model_ == &other.model_ && exact_ == other.exact_;
+    bool is_like(const Sequence &other) const override;
+    int vocabulary() const override {
+        return config_.vocabulary;
     }
-
-    /** Tokens of one sequence among several. */
-    struct Feed {
-        Decoder *decoder;
-        const int32_t *tokens;
-        int count;
-    };
-
-    /** The same as feed() of each, to the bit, in one pass through the layers: by rows in 8 bits weights are read once for all. The decoders
-     * are of one model, and different ones. Where it throws, all sequences are as they were. */
-    static void feed_together(const std::vector<Feed> &feeds);
-
-    /** Of the token behind the last one; null before there is one. */
-    const float *logits() const;
-
-    int position() const {
+    int position() const override {
         return position_;
     }
-    int length() const {
+    int length() const override {
         return length_;
     }
+    void rewind(int position) override;
 
-    /** Forgets the tokens from `position` on. The logits are those of nothing until something is fed. */
-    void rewind(int position);
+    /** In one pass through the layers: by rows in 8 bits weights are read once for all. */
+    static void feed_together(const std::vector<Feed> &feeds);
 
 private:
     static constexpr int kMostRows = 512;  // of a pass through the layers
@@ -101,7 +53,7 @@ private:
                 length_};
     }
     Step step(const char *op) const {
-        return {model_.kernels, op};
+        return {*model_.kernels, op};
     }
 
     /** Rows of a sequence in a pass: `first` is the first of them among all. */

@@ -50,7 +50,7 @@ void report(const char *what, int tokens, double seconds) {
 }
 
 /** Reads the tokens and writes what follows; returns the last token that was drawn, which is not fed yet, or -1. */
-int32_t generate(Decoder *decoder, Sampler *sampler, const Model &model, const std::vector<int32_t> &tokens,
+int32_t generate(Sequence *sequence, Sampler *sampler, const Model &model, const std::vector<int32_t> &tokens,
                  const GenerateOptions &options) {
     TextStream stream(options.stops);
     interrupted = false;
@@ -59,11 +59,11 @@ int32_t generate(Decoder *decoder, Sampler *sampler, const Model &model, const s
     // In parts, so that a signal ends the reading of a long text.
     constexpr int kPart = 512;
     const int read = int(tokens.size());
-    if (read > decoder->length() - decoder->position()) {
-        decoder->feed(tokens.data(), read);  // which says that it is too long, before anything is read
+    if (read > sequence->length() - sequence->position()) {
+        sequence->feed(tokens.data(), read);  // which says that it is too long, before anything is read
     }
     for (int at = 0; at < read && !interrupted; at += kPart) {
-        decoder->feed(tokens.data() + at, std::min(kPart, read - at));
+        sequence->feed(tokens.data() + at, std::min(kPart, read - at));
     }
     const double first = now();
     if (options.report) {
@@ -72,15 +72,15 @@ int32_t generate(Decoder *decoder, Sampler *sampler, const Model &model, const s
     int32_t token = -1;
     int count = 0;
     for (; !interrupted && (options.most == 0 || count < options.most); count++) {
-        token = sampler->sample(decoder->logits(), model.config.vocabulary);
+        token = sequence->draw(sampler);
         if (model.tokenizer.is_end(token)) {
             break;
         }
         show(stream.push(model.tokenizer.text_of(token)));
-        if (stream.stopped() || decoder->position() == decoder->length()) {
+        if (stream.stopped() || sequence->position() == sequence->length()) {
             break;
         }
-        decoder->feed(&token, 1);
+        sequence->feed(&token, 1);
         token = -1;
     }
     show(stream.finish());
@@ -111,16 +111,16 @@ void end_generations_by_signal() {
     sigaction(SIGINT, &action, nullptr);
 }
 
-void continue_text(Decoder *decoder, Sampler *sampler, const Model &model, const std::string &text, const GenerateOptions &options) {
+void continue_text(Sequence *sequence, Sampler *sampler, const Model &model, const std::string &text, const GenerateOptions &options) {
     const std::vector<int32_t> tokens = tokens_of_text(model, text);
-    generate(decoder, sampler, model, tokens, options);
+    generate(sequence, sampler, model, tokens, options);
     show("\n");
 }
 
 void continue_together(const Model &model, const std::vector<std::string> &texts, bool chat, int context, const Precision &precision,
                        const Sampler &sampler, const GenerateOptions &options) {
     struct Answer {
-        std::unique_ptr<Decoder> decoder;
+        std::unique_ptr<Sequence> sequence;
         Sampler sampler;
         TextStream stream;
         std::vector<int32_t> tokens;  // to be fed
@@ -138,34 +138,34 @@ void continue_together(const Model &model, const std::vector<std::string> &texts
         } else {
             tokens = tokens_of_text(model, text);
         }
-        answers.push_back({std::make_unique<Decoder>(model, context, precision), sampler, TextStream(options.stops), tokens, "", 0});
+        answers.push_back({make_sequence(model, context, precision), sampler, TextStream(options.stops), tokens, "", 0});
     }
     interrupted = false;
     generating = true;
     const double begin = now();
     int count = 0;
     for (bool more = true; more && !interrupted;) {
-        std::vector<Decoder::Feed> feeds;
+        std::vector<Feed> feeds;
         for (Answer &a : answers) {
             if (!a.tokens.empty()) {
-                feeds.push_back({a.decoder.get(), a.tokens.data(), int(a.tokens.size())});
+                feeds.push_back({a.sequence.get(), a.tokens.data(), int(a.tokens.size())});
             }
         }
         more = !feeds.empty();
-        Decoder::feed_together(feeds);
+        feed_together(feeds);
         for (Answer &a : answers) {
             if (a.tokens.empty()) {
                 continue;
             }
             a.tokens.clear();
-            const int32_t token = a.sampler.sample(a.decoder->logits(), model.config.vocabulary);
+            const int32_t token = a.sequence->draw(&a.sampler);
             if (model.tokenizer.is_end(token)) {
                 continue;
             }
             a.text += a.stream.push(model.tokenizer.text_of(token));
             a.count++;
             count++;
-            if (!a.stream.stopped() && a.decoder->position() < a.decoder->length() && (options.most == 0 || a.count < options.most)) {
+            if (!a.stream.stopped() && a.sequence->position() < a.sequence->length() && (options.most == 0 || a.count < options.most)) {
                 a.tokens.push_back(token);
             }
         }
@@ -179,7 +179,7 @@ void continue_together(const Model &model, const std::vector<std::string> &texts
     }
 }
 
-void converse(Decoder *decoder, Sampler *sampler, const Model &model, const std::string *question, const GenerateOptions &options) {
+void converse(Sequence *sequence, Sampler *sampler, const Model &model, const std::string *question, const GenerateOptions &options) {
     ChatFormat format(model.file, model.tokenizer);
     std::vector<int32_t> tokens = format.begin(options.system);
     const bool terminal = isatty(STDIN_FILENO) != 0;
@@ -200,7 +200,7 @@ void converse(Decoder *decoder, Sampler *sampler, const Model &model, const std:
         }
         const std::vector<int32_t> asked = format.question(line);
         tokens.insert(tokens.end(), asked.begin(), asked.end());
-        const int32_t last = generate(decoder, sampler, model, tokens, options);
+        const int32_t last = generate(sequence, sampler, model, tokens, options);
         tokens = format.after_answer(last);
         show(terminal && !question ? "\n\n" : "\n");
     }

@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "decoder.h"
-#include "sampler.h"
+#include "sequence.h"
 
 namespace halyard_llm {
 
@@ -24,7 +23,7 @@ struct GenerateOptions {
 void end_generations_by_signal();
 
 /** Continues a text, which is not printed. */
-void continue_text(Decoder *decoder, Sampler *sampler, const Model &model, const std::string &text, const GenerateOptions &options);
+void continue_text(Sequence *sequence, Sampler *sampler, const Model &model, const std::string &text, const GenerateOptions &options);
 
 /** Continues several texts, or with `chat` answers them, in one batch. They are printed in their order, each with its text in brackets
  * before it, when all have ended. Each is what it would be alone; random numbers of each begin with the seed. */
@@ -32,7 +31,7 @@ void continue_together(const Model &model, const std::vector<std::string> &texts
                        const Sampler &sampler, const GenerateOptions &options);
 
 /** Answers a question, or, where there is none, the lines of standard input, until it ends. */
-void converse(Decoder *decoder, Sampler *sampler, const Model &model, const std::string *question, const GenerateOptions &options);
+void converse(Sequence *sequence, Sampler *sampler, const Model &model, const std::string *question, const GenerateOptions &options);
 
 }  // namespace halyard_llm
 

@@ -10,22 +10,19 @@
 #include <vector>
 
 #include "chat.h"
-#include "decoder.h"
-#include "sampler.h"
+#include "sequence.h"
 
 using namespace halyard_llm;
 
 struct halyard_llm_model {
-    explicit halyard_llm_model(const char *path) : model(path) {}
+    explicit halyard_llm_model(const char *path) : model(path, default_kernels()) {}
     Model model;
 };
 
 struct halyard_llm_context {
-    halyard_llm_context(const Model &model, int length, CacheType cache)
-        : decoder(model, length, {true, cache}), vocabulary(model.config.vocabulary) {}
-    Decoder decoder;
+    halyard_llm_context(const Model &model, int length, CacheType cache) : sequence(make_sequence(model, length, {true, cache})) {}
+    std::unique_ptr<Sequence> sequence;
     Sampler sampler{0, 0, 1, 0};
-    int vocabulary;
 };
 
 namespace {
@@ -70,13 +67,13 @@ int check_feed(const char *function, const halyard_llm_context *context, const i
     if (!context || (!tokens && count > 0)) {
         return bad(function, "a pointer is null");
     }
-    const Decoder &decoder = context->decoder;
-    if (count > size_t(decoder.length() - decoder.position())) {
+    const Sequence &sequence = *context->sequence;
+    if (count > size_t(sequence.length() - sequence.position())) {
         return fail(HALYARD_LLM_FULL, std::string(function) + ": " + std::to_string(count) + " tokens do not fit behind the " +
-                                          std::to_string(decoder.position()) + " of a context of " + std::to_string(decoder.length()));
+                                          std::to_string(sequence.position()) + " of a context of " + std::to_string(sequence.length()));
     }
     for (size_t i = 0; i < count; i++) {
-        if (tokens[i] < 0 || tokens[i] >= context->vocabulary) {
+        if (tokens[i] < 0 || tokens[i] >= sequence.vocabulary()) {
             return bad(function, "a token is not one of the vocabulary");
         }
     }
@@ -172,7 +169,7 @@ int halyard_llm_is_end(const halyard_llm_model *model, int32_t token) {
 }
 
 int halyard_llm_context_new(const halyard_llm_model *model, int length, halyard_llm_context **context) {
-    return new_context("halyard_llm_context_new", model, length, HALYARD_LLM_CACHE_F32, context);
+    return new_context("halyard_llm_context_new", model, length, int(default_cache(true)), context);
 }
 
 int halyard_llm_context_new_with_cache(const halyard_llm_model *model, int length, enum halyard_llm_cache cache,
@@ -188,14 +185,16 @@ int halyard_llm_set_int8(halyard_llm_context *context, int on) {
     if (!context) {
         return bad("halyard_llm_set_int8", "a pointer is null");
     }
-    context->decoder.set_exact(on == 0);
-    return HALYARD_LLM_OK;
+    return guarded(HALYARD_LLM_BAD_ARGUMENT, [&] {
+        context->sequence->set_exact(on == 0);
+        return int(HALYARD_LLM_OK);
+    });
 }
 
 int halyard_llm_feed(halyard_llm_context *context, const int32_t *tokens, size_t count) {
     const int code = check_feed("halyard_llm_feed", context, tokens, count);
     return code != HALYARD_LLM_OK ? code : guarded(HALYARD_LLM_FAILED, [&] {
-        context->decoder.feed(tokens, int(count));
+        context->sequence->feed(tokens, int(count));
         return int(HALYARD_LLM_OK);
     });
 }
@@ -211,7 +210,7 @@ int halyard_llm_feed_together(size_t contexts_count, halyard_llm_context *const 
         if (code != HALYARD_LLM_OK) {
             return code;
         }
-        if (!contexts[i]->decoder.is_like(contexts[0]->decoder)) {
+        if (!contexts[i]->sequence->is_like(*contexts[0]->sequence)) {
             return bad(name, "contexts that are fed together have one model, and rows of one kind, f32 or 8 bits");
         }
         if (std::find(contexts, contexts + i, contexts[i]) != contexts + i) {
@@ -219,17 +218,17 @@ int halyard_llm_feed_together(size_t contexts_count, halyard_llm_context *const 
         }
     }
     return guarded(HALYARD_LLM_FAILED, [&] {
-        std::vector<Decoder::Feed> feeds;
+        std::vector<Feed> feeds;
         for (size_t i = 0; i < contexts_count; i++) {
-            feeds.push_back({&contexts[i]->decoder, tokens[i], int(counts[i])});
+            feeds.push_back({contexts[i]->sequence.get(), tokens[i], int(counts[i])});
         }
-        Decoder::feed_together(feeds);
+        feed_together(feeds);
         return int(HALYARD_LLM_OK);
     });
 }
 
 int halyard_llm_position(const halyard_llm_context *context) {
-    return context ? context->decoder.position() : 0;
+    return context ? context->sequence->position() : 0;
 }
 
 int halyard_llm_rewind(halyard_llm_context *context, int position) {
@@ -237,13 +236,20 @@ int halyard_llm_rewind(halyard_llm_context *context, int position) {
         return bad("halyard_llm_rewind", "a pointer is null");
     }
     return guarded(HALYARD_LLM_BAD_ARGUMENT, [&] {
-        context->decoder.rewind(position);
+        context->sequence->rewind(position);
         return int(HALYARD_LLM_OK);
     });
 }
 
 const float *halyard_llm_logits(const halyard_llm_context *context) {
-    return context ? context->decoder.logits() : nullptr;
+    const float *logits = nullptr;
+    if (context) {
+        guarded(HALYARD_LLM_FAILED, [&] {
+            logits = context->sequence->logits();
+            return int(HALYARD_LLM_OK);
+        });
+    }
+    return logits;
 }
 
 int halyard_llm_set_sampling(halyard_llm_context *context, const halyard_llm_sampling *sampling) {
@@ -260,12 +266,11 @@ int halyard_llm_sample(halyard_llm_context *context, int32_t *token) {
     if (!context || !token) {
         return bad("halyard_llm_sample", "a pointer is null");
     }
-    const float *logits = context->decoder.logits();
-    if (!logits) {
+    if (!context->sequence->has_logits()) {
         return bad("halyard_llm_sample", "nothing was fed since the beginning, or since the sequence went back");
     }
     return guarded(HALYARD_LLM_FAILED, [&] {
-        *token = context->sampler.sample(logits, context->vocabulary);
+        *token = context->sequence->draw(&context->sampler);
         return int(HALYARD_LLM_OK);
     });
 }

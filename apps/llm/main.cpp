@@ -25,6 +25,7 @@
 
 #include "generate.h"
 #include "measure.h"
+#include "offers.h"
 #include "common/utf8.h"
 
 namespace {
@@ -54,13 +55,19 @@ void declare(CLI::App *app, Options *o) {
         app->add_option("--tokens", o->tokens, "Print the tokens of this text")->type_name("TEXT")->excludes(prompt)->excludes(chat);
     auto *bench = app->add_flag("--bench", o->bench, "Measure: a prompt of 512 tokens, 128 generated ones");
     bench->excludes(prompt)->excludes(chat)->excludes(tokens);
-    auto *explain = app->add_flag("--explain", o->explain, "What a generated token reads and computes, and how long that takes");
-    explain->excludes(prompt)->excludes(chat)->excludes(tokens)->excludes(bench);
+    CLI::Option *explain = nullptr;
+    if (offers().explains) {
+        explain = app->add_flag("--explain", o->explain, "What a generated token reads and computes, and how long that takes");
+        explain->excludes(prompt)->excludes(chat)->excludes(tokens)->excludes(bench);
+    }
     auto *perplexity = app->add_option("--perplexity", o->perplexity, "How well the model predicts this text")->type_name("FILE");
-    perplexity->excludes(prompt)->excludes(chat)->excludes(tokens)->excludes(bench)->excludes(explain);
+    perplexity->excludes(prompt)->excludes(chat)->excludes(tokens)->excludes(bench);
     auto *parallel = app->add_option("--parallel", o->parallel,
                                      "Continue the lines of this file, or with --chat answer them, in one batch; - is standard input");
-    parallel->type_name("FILE")->excludes(prompt)->excludes(tokens)->excludes(bench)->excludes(explain)->excludes(perplexity);
+    parallel->type_name("FILE")->excludes(prompt)->excludes(tokens)->excludes(bench)->excludes(perplexity);
+    if (explain) {
+        explain->excludes(perplexity)->excludes(parallel);
+    }
     app->add_option("--system", o->generate.system, "What the model is told before a conversation")->type_name("TEXT")->needs(chat);
     app->add_option("-n,--limit", o->generate.most, "Tokens of an answer at most")->check(CLI::Range(1, 1 << 20));
     app->add_option("--stop", o->generate.stops, "End before this text; may be said several times")->type_name("TEXT")->take_all();
@@ -70,13 +77,21 @@ void declare(CLI::App *app, Options *o) {
     app->add_option("--seed", o->seed, "Of the random numbers")->capture_default_str();
     app->add_option("--context", o->context, "Tokens of the sequence; without it what the model was made for, but 4096 at most")
         ->check(CLI::Range(1, 1 << 20));
-    app->add_flag("--int8", o->int8, "Multiply weights by rows in 8 bits, as other programs do: faster, less exact");
-    app->add_option("--cache", o->cache, "What keys and values are kept as; without it f32, and with --int8 f16")
-        ->check(CLI::IsMember({"f32", "f16", "bf16", "int8"}));
-    app->add_option("--kernels", o->kernels, "fused, or for comparison unfused: each step of an op in a pass of its own")
-        ->check(CLI::IsMember({"fused", "unfused"}))
-        ->capture_default_str();
-    app->add_option("--threads", o->threads, "Threads; without it, one a processor")->check(CLI::Range(1, 256));
+    if (offers().int8) {
+        app->add_flag("--int8", o->int8, "Multiply weights by rows in 8 bits, as other programs do: faster, less exact");
+    }
+    app->add_option("--cache", o->cache,
+                    offers().int8 ? "What keys and values are kept as; without it f32, and with --int8 f16"
+                                  : "What keys and values are kept as; without it f16")
+        ->check(CLI::IsMember(offers().caches));
+    if (!offers().kernels.empty()) {
+        app->add_option("--kernels", o->kernels, "fused, or for comparison unfused: each step of an op in a pass of its own")
+            ->check(CLI::IsMember(offers().kernels))
+            ->capture_default_str();
+    }
+    if (offers().threads) {
+        app->add_option("--threads", o->threads, "Threads; without it, one a processor")->check(CLI::Range(1, 256));
+    }
     app->add_option("--depth", o->depth, "Tokens before what is measured")->check(CLI::Range(1, 1 << 20));
     app->add_option("--prompt-tokens", o->tests.prompt, "Of the prompt that --bench measures; 0: it measures none")
         ->check(CLI::Range(0, 1 << 20))
@@ -98,7 +113,7 @@ void declare(CLI::App *app, Options *o) {
 }
 
 void print_error(const std::string &message) {
-    std::fputs(fmt::format("llm: {}\n", halyard_apps::visible(message, "\n")).c_str(), stderr);
+    std::fputs(fmt::format("{}: {}\n", offers().name, halyard_apps::visible(message, "\n")).c_str(), stderr);
 }
 
 void print_tokens(const Model &model, const std::string &text) {
@@ -137,7 +152,7 @@ Precision precision_of(const Options &o) {
     result.exact = !o.int8;
     const auto *found = std::find_if(std::begin(kCaches), std::end(kCaches), [&](const auto &c) { return o.cache == c.first; });
     const bool fused = o.kernels == "fused";
-    result.cache = found != std::end(kCaches) ? found->second : o.int8 && fused ? CacheType::kF16 : CacheType::kF32;
+    result.cache = found != std::end(kCaches) ? found->second : fused ? default_cache(result.exact) : CacheType::kF32;
     if (!fused && result.cache != CacheType::kF32) {
         throw std::runtime_error(fmt::format("--kernels unfused keeps keys and values in f32, and not in {}", o.cache));
     }
@@ -150,7 +165,7 @@ void run(const Options &o) {
     }
     Sampler sampler(o.temperature, o.top_k, o.top_p, o.seed);  // what can fail early does
     const Precision precision = precision_of(o);
-    const Model model(o.model, o.kernels == "fused" ? fused_kernels() : unfused_kernels());
+    const Model model(o.model, kernels_of_kind(o.kernels));
     if (o.has_tokens) {
         print_tokens(model, o.tokens);
     } else if (o.bench) {
@@ -158,19 +173,19 @@ void run(const Options &o) {
         tests.depth = o.depth;
         bench(model, precision, tests);
     } else if (o.explain) {
-        explain(model, precision, o.depth, o.threads > 0 ? o.threads : int(std::max(1u, std::thread::hardware_concurrency())));
+        explain_token(model, precision, o.depth, o.threads > 0 ? o.threads : int(std::max(1u, std::thread::hardware_concurrency())));
     } else if (!o.perplexity.empty()) {
         perplexity(model, precision, o.perplexity, o.context > 0 ? o.context : 512);
     } else if (!o.parallel.empty()) {
         end_generations_by_signal();
         continue_together(model, lines_of(o.parallel), o.chat, o.context, precision, sampler, o.generate);
     } else {
-        Decoder decoder(model, o.context, precision);
+        const std::unique_ptr<Sequence> sequence = make_sequence(model, o.context, precision);
         end_generations_by_signal();
         if (o.chat) {
-            converse(&decoder, &sampler, model, o.has_prompt ? &o.prompt : nullptr, o.generate);
+            converse(sequence.get(), &sampler, model, o.has_prompt ? &o.prompt : nullptr, o.generate);
         } else {
-            continue_text(&decoder, &sampler, model, o.prompt, o.generate);
+            continue_text(sequence.get(), &sampler, model, o.prompt, o.generate);
         }
     }
     if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
@@ -182,7 +197,7 @@ void run(const Options &o) {
 
 int main(int argc, char **argv) {
     Options options;
-    CLI::App app("Language models from GGUF files, computed by Halyard kernels.");
+    CLI::App app(offers().description);
     app.get_formatter()->column_width(28);
     declare(&app, &options);
     try {
@@ -192,7 +207,9 @@ int main(int argc, char **argv) {
         }
         if (!options.has_prompt && !options.chat && !options.has_tokens && !options.bench && !options.explain &&
             options.perplexity.empty() && options.parallel.empty()) {
-            throw CLI::RequiredError("One of --prompt, --chat, --tokens, --parallel, --bench, --explain and --perplexity");
+            throw CLI::RequiredError(offers().explains
+                                         ? "One of --prompt, --chat, --tokens, --parallel, --bench, --explain and --perplexity"
+                                         : "One of --prompt, --chat, --tokens, --parallel, --bench and --perplexity");
         }
     } catch (const CLI::ParseError &e) {
         std::ostringstream out, message;

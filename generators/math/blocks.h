@@ -208,6 +208,22 @@ public:
         return bits() == 8 ? reinterpret<int8_t>(byte_of(4 * half + group)) : nibble(byte_of(group), half);
     }
 
+    /** Byte `member` of the four bytes `unit` that elements 4 unit to 4 unit + 3 of a block of them are in, the bits of elements 16 further on in
+     * the high ones where they have 4; where they have 8, units 4 to 7 have those. */
+    Halide::Expr interleaved_element_byte(const Halide::Expr &member, const Halide::Expr &unit, const Halide::Expr &block,
+                                          const Halide::Expr &col) const {
+        return interleaved_byte(layout_.low, 4, unit, member, block, col);
+    }
+
+    /** The element of such a byte as f32, less its zero, of `half` 0 or 1. By an addition, which a GPU has eight times as many of as conversions. */
+    Halide::Expr element_of_byte(const Halide::Expr &byte, const Halide::Expr &half) const {
+        using namespace Halide;
+        constexpr float kTwo23 = 8388608;  // whose lowest bit is 1
+        const Expr q = bits() == 8 ? byte ^ cast<uint8_t>(128) : nibble(byte, half);
+        const Expr raised = reinterpret<float>(cast<uint32_t>(q) | reinterpret<uint32_t>(Expr(kTwo23)));
+        return own_sum(raised, -(kTwo23 + float(bits() == 8 ? 128 : layout_.zero)));
+    }
+
     /** Element i of a block of them as f32, less its zero: of the 32 bits that four elements are in, as these are whole lanes. */
     Halide::Expr interleaved_element(const Halide::Expr &i, const Halide::Expr &block, const Halide::Expr &col) const {
         using namespace Halide;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <initializer_list>
 #include <sstream>
@@ -24,6 +25,17 @@ constexpr const char *kInBf16 = " in bf16";
 
 inline bool starts_with(const std::string &name, const char *start) {
     return name.rfind(start, 0) == 0;
+}
+
+/** An f32 cut to the 10 bits of mantissa of TF32, toward zero. */
+inline double cut_to_tf32(double f32) {
+    const float value = float(f32);
+    uint32_t bits = 0;
+    memcpy(&bits, &value, sizeof(bits));
+    bits &= 0xffffe000;
+    float cut = 0;
+    memcpy(&cut, &bits, sizeof(cut));
+    return cut;
 }
 
 /** An activation by its name, in float64. */

@@ -9,17 +9,6 @@ namespace ops_test {
 
 namespace {
 
-// 10 bits of mantissa, toward zero.
-double cut_to_tf32(double f32) {
-    const float value = float(f32);
-    uint32_t bits = 0;
-    memcpy(&bits, &value, sizeof(bits));
-    bits &= 0xffffe000;
-    float cut = 0;
-    memcpy(&cut, &bits, sizeof(cut));
-    return cut;
-}
-
 // As many roundings as it has terms, each of the size of the sum of |a b|.
 double product_error(int depth, double sum_abs) {
     return (depth + 1) * kRoundoff * sum_abs;

@@ -54,7 +54,11 @@ public:
         if (is("panels")) {  // of integers
             build.erase("rounded");
         }
-        if (!is("interleaved")) {
+        const bool interleaved = is("interleaved") || is("tf32");
+        if (interleaved && build["target"] == "cuda") {  // by rows as they are
+            build.erase("activations");
+        }
+        if (!interleaved) {
             build.erase("interleaved");
         } else if (build["format"] != "q4_1" && build["format"] != "q8_0") {
             build["format"] = "q4_0";
@@ -149,15 +153,19 @@ public:
         const std::string activation = activation_of(p);
         const std::vector<std::string> order = order_of(p, kUsual);
         const bool in_8_bits = p.is("activations", "int8");
+        const bool tf32 = p.is("tf32", "true");
         std::vector<Weight> weights;
         for (int col = 0; col < n; col++) {
             for (int i = 0; i < k; i++) {
-                weights.push_back(weight(p, i, col));
+                weights.push_back(tf32 ? cut(weight(p, i, col)) : weight(p, i, col));
             }
         }
         std::vector<Expected> y;
         for (int row = 0; row < m; row++) {
-            const MultipliedRow a = in_8_bits ? rounded_row(p["a"].row(row), k) : exact_row(p["a"].row(row), k);
+            MultipliedRow a = in_8_bits ? rounded_row(p["a"].row(row), k) : exact_row(p["a"].row(row), k);
+            if (tf32) {
+                std::transform(a.values.begin(), a.values.end(), a.values.begin(), cut_to_tf32);
+            }
             const double roundings = in_8_bits ? k / 32.0 + 12 : k + 4;
             for (int col = 0; col < n; col++) {
                 double sum = 0, error = 0;
@@ -188,6 +196,12 @@ private:
     struct Weight {
         double value, size;
     };
+
+    // A weight as f32 has it: its scaled part is exact there, so that it is rounded once, as kernels round it.
+    static Weight cut(const Weight &w) {
+        const double value = cut_to_tf32(w.value);
+        return {value, std::fabs(value)};
+    }
 
     static void set_f16(HostBuffer &b, int byte, int block, int col, double value) {
         uint8_t bytes[2] = {};

@@ -4,7 +4,6 @@
 
 #include <stdexcept>
 
-#include "device_block.h"
 #include "encoder.h"
 
 namespace minilm {
@@ -30,7 +29,7 @@ const Choices &choices() {
 
 std::unique_ptr<Backend> start_backend(const std::string &, Precision, int) {
     try {
-        DeviceBlock().reserve(1);
+        halyard_apps::DeviceBlock().reserve(1);
     } catch (const std::exception &e) {
         throw std::runtime_error(
             fmt::format("no GPU to compute on: {}\nminilm_cuda needs an NVIDIA GPU and its driver, as nvidia-smi shows them; "

@@ -19,6 +19,9 @@
 
 namespace minilm {
 
+using halyard_apps::check_cuda;
+using halyard_apps::DeviceView;
+
 namespace {
 
 const halide_type_t f32(halide_type_float, 32), bf16(halide_type_bfloat, 16), i32(halide_type_int, 32);

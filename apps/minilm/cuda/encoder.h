@@ -9,9 +9,11 @@
 
 #include "../model.h"
 #include "../sentence_encoder.h"
-#include "device_block.h"
+#include "common/device_block.h"
 
 namespace minilm {
+
+using halyard_apps::DeviceBlock;
 
 /** Weights and activations stay on the device: ids go there, embeddings come back, and nothing in between
  * waits. Sentences are padded to the longest of their batch, so that one call has the attention of all. */

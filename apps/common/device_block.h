@@ -1,5 +1,5 @@
-#ifndef MINILM_CUDA_DEVICE_BLOCK_H
-#define MINILM_CUDA_DEVICE_BLOCK_H
+#ifndef HALYARD_APPS_DEVICE_BLOCK_H
+#define HALYARD_APPS_DEVICE_BLOCK_H
 
 /** \file
  * A grow-only block of the GPU's memory, and views of parts of it as the arguments of kernels.
@@ -10,9 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "../buffer_view.h"
+#include "buffer_view.h"
 
-namespace minilm {
+namespace halyard_apps {
 
 /** Throws std::runtime_error with the runtime's message if code is not 0. */
 void check_cuda(int code, const char *what);
@@ -50,13 +50,12 @@ template<int Dimensions>
 class DeviceView : public BufferView<Dimensions> {
 public:
     template<typename... Dims>
-    DeviceView(halide_type_t type, uint64_t address, Dims... dims) : BufferView<Dimensions>(Precision::F32, nullptr, dims...) {
-        this->buffer_.type = type;
+    DeviceView(halide_type_t type, uint64_t address, Dims... dims) : BufferView<Dimensions>(type, nullptr, dims...) {
         this->buffer_.device = address;
         this->buffer_.device_interface = halide_cuda_device_interface();
     }
 };
 
-}  // namespace minilm
+}  // namespace halyard_apps
 
 #endif

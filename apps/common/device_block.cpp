@@ -5,7 +5,7 @@
 
 #include <stdexcept>
 
-namespace minilm {
+namespace halyard_apps {
 
 void check_cuda(int code, const char *what) {
     if (code != 0) {
@@ -22,7 +22,7 @@ void DeviceBlock::reserve(size_t bytes) {
         return;
     }
     if (bytes > size_t(INT32_MAX)) {
-        throw std::runtime_error("a batch is too large for the GPU: use a smaller --batch");
+        throw std::runtime_error("an array of 2 GiB or more is too large for the GPU's kernels");
     }
     capacity_ = 0;
     check_cuda(halide_device_free(nullptr, &block_), "memory of the GPU");
@@ -57,4 +57,4 @@ void DeviceBlock::download(void *to, size_t bytes) const {
     check_cuda(halide_copy_to_host(nullptr, &buffer), "computing on the GPU");
 }
 
-}  // namespace minilm
+}  // namespace halyard_apps

@@ -1,0 +1,266 @@
+#include "decoder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+
+#include "dequantize.h"
+
+namespace halyard_llm {
+
+using halyard_apps::DeviceBlock;
+
+namespace {
+
+size_t rounded_up(size_t bytes) {
+    constexpr size_t kLine = 128;
+    return (bytes + kLine - 1) / kLine * kLine;
+}
+
+}  // namespace
+
+CudaDecoder::Input::Input(int count, int width)
+    : positions(rounded_up(sizeof(int32_t))), rows(positions + rounded_up(size_t(count) * sizeof(int32_t))),
+      bytes(rows + size_t(count) * size_t(width) * sizeof(float)) {}
+
+CudaDecoder::CudaDecoder(const Model &model, int length, const Precision &precision) : model_(model), config_(model.config) {
+    set_exact(precision.exact);
+    if (precision.cache != CacheType::kF16) {
+        throw std::runtime_error("on a GPU keys and values are kept in f16");
+    }
+    constexpr int kUsual = 4096;
+    length_ = length > 0 ? length : std::min(config_.context, kUsual);
+    const int64_t elements = 2 * int64_t(length_) * config_.key_heads * config_.head_width;
+    if (length_ > config_.context || elements > INT32_MAX / 2) {
+        throw std::runtime_error(fmt::format("a context of {} tokens is too long: the model was made for {}", length_, config_.context));
+    }
+    weights_ = WeightsOnDevice::of(model);
+    const Stream::Used used(stream_);
+    for (int i = 0; i < config_.layers; i++) {
+        caches_.push_back(std::make_unique<DeviceBlock>());
+        caches_.back()->reserve(size_t(elements) * 2);
+    }
+    scratch_.reserve(kScratch);
+    logits_.reserve(size_t(config_.vocabulary) * sizeof(float));
+    logits_values_.resize(size_t(config_.vocabulary));
+}
+
+// Memory goes in the order of the stream, which ends after it.
+CudaDecoder::~CudaDecoder() {
+    halyard_cuda_set_stream(stream_.handle());
+    halyard_cuda_synchronize();
+    halyard_cuda_set_stream(nullptr);
+}
+
+void CudaDecoder::set_exact(bool exact) {
+    if (!exact) {
+        throw std::runtime_error("on a GPU products are by rows in f32, and not in 8 bits");
+    }
+}
+
+bool CudaDecoder::is_like(const Sequence &other) const {
+    return &model_ == &static_cast<const CudaDecoder &>(other).model_;
+}
+
+void CudaDecoder::rewind(int position) {
+    if (position < 0 || position > position_) {
+        throw std::runtime_error(fmt::format("a sequence of {} tokens has no token {} to go back to", position_, position));
+    }
+    position_ = position;
+    has_logits_ = false;
+}
+
+void CudaDecoder::check(const int32_t *tokens, int count) const {
+    if (count < 0 || count > length_ - position_) {
+        throw std::runtime_error(fmt::format("{} tokens do not fit behind the {} of a context of {}: make a longer one, or begin anew",
+                                             count, position_, length_));
+    }
+    for (int i = 0; i < count; i++) {
+        if (tokens[i] < 0 || tokens[i] >= config_.vocabulary) {
+            throw std::runtime_error(fmt::format("token {} is not one of the {} of the vocabulary", tokens[i], config_.vocabulary));
+        }
+    }
+}
+
+void CudaDecoder::feed(const int32_t *tokens, int count, float *all) {
+    check(tokens, count);
+    const int begin = position_;
+    const Stream::Used used(stream_);
+    try {
+        for (int done = 0; done < count;) {
+            const int rows = std::min(count - done, kMostRows);
+            pass(tokens + done, rows, all ? all + int64_t(done) * config_.vocabulary : nullptr);
+            done += rows;
+        }
+    } catch (...) {
+        rewind(begin);
+        throw;
+    }
+}
+
+void CudaDecoder::make_room(int rows) {
+    if (rows <= rows_) {
+        return;
+    }
+    graphs_.clear();  // which have the addresses
+    rows_ = 0;
+    const auto reserve = [&](DeviceBlock &block, int columns, size_t bytes = sizeof(float)) {
+        block.reserve(size_t(rows) * size_t(columns) * bytes);
+    };
+    const int queries = config_.heads * config_.head_width, keys = config_.key_heads * config_.head_width;
+    input_.reserve(Input(rows, config_.width).bytes);
+    for (DeviceBlock *block : {&x_, &next_, &normed_}) {
+        reserve(*block, config_.width);
+    }
+    reserve(qkv_, queries + 2 * keys);
+    reserve(q_, queries);
+    reserve(context_, queries);
+    reserve(half_context_, queries, 2);
+    reserve(gate_up_, 2 * config_.inner);
+    reserve(inner_, config_.inner);
+    rows_ = rows;
+}
+
+void CudaDecoder::pass(const int32_t *tokens, int rows, float *all) {
+    make_room(rows);
+    const int width = config_.width;
+    const Input input(rows, width);
+    input_values_.assign(input.bytes, 0);
+    const int32_t end = position_ + rows;
+    std::memcpy(input_values_.data(), &end, sizeof(end));
+    for (int i = 0; i < rows; i++) {
+        const int32_t position = position_ + i;
+        std::memcpy(&input_values_[input.positions + size_t(i) * sizeof(position)], &position, sizeof(position));
+        float *row = reinterpret_cast<float *>(&input_values_[input.rows]) + int64_t(i) * width;
+        dequantize(*model_.weights.words, int64_t(tokens[i]) * width, width, row);
+        std::for_each(row, row + width, [&](float &v) { v *= config_.embedding_scale; });
+    }
+    input_.upload(input_values_.data(), input.bytes);
+    if (all) {
+        all_.reserve(size_t(rows) * size_t(config_.vocabulary) * sizeof(float));
+    }
+    const Scratch scratch(scratch_.address(), kScratch);  // from here on nothing is allocated but what kernels need
+    if (rows == 1) {
+        int keys = kFewestKeys;
+        while (keys < end) {
+            keys *= 2;
+        }
+        keys = std::min(keys, length_);
+        const auto token = [&] {
+            queue_layers(1, keys);
+            queue_logits(last_x_, 1, logits_.address());
+        };
+        if (has_graphs_ && !graphs_.count(keys)) {
+            std::unique_ptr<Graph> graph = Graph::of(stream_, token);
+            has_graphs_ = graph != nullptr;
+            graphs_[keys] = std::move(graph);
+        }
+        if (has_graphs_) {
+            graphs_.at(keys)->launch(stream_);
+        } else {
+            token();
+        }
+    } else {
+        queue_layers(rows, end);
+        queue_logits(last_x_ + uint64_t(rows - 1) * uint64_t(width) * sizeof(float), 1, logits_.address());
+    }
+    if (all) {
+        queue_logits(last_x_, rows, all_.address());
+        download(all_, rows, all);
+    }
+    position_ = end;
+    has_logits_ = true;
+    downloaded_ = false;
+}
+
+HeadsOnDevice CudaDecoder::heads_of(int layer) const {
+    const WeightsOnDevice::Layer &weights = weights_->layers[size_t(layer)];
+    const bool local = config_.is_local(layer);
+    HeadsOnDevice h;
+    h.width = config_.head_width;
+    h.heads = config_.heads;
+    h.key_heads = config_.key_heads;
+    h.places = length_;
+    h.scale = config_.attention_scale;
+    h.window = local ? config_.window : 0;
+    h.halves = config_.rope_halves;
+    h.frequencies = local && weights_->local_frequencies ? weights_->local_frequencies : weights_->frequencies;
+    h.pairs = config_.rope_width / 2;
+    h.query_norm = weights.query_norm;
+    h.key_norm = weights.key_norm;
+    h.eps = config_.eps;
+    return h;
+}
+
+// Each token has its place in the caches; `keys` of them are looked at.
+void CudaDecoder::queue_layers(int rows, int keys) {
+    const Input input(rows, config_.width);
+    const uint64_t length = input_.address(), positions = input_.address() + input.positions;
+    uint64_t x = input_.address() + input.rows;
+    bool first = true;  // of the two blocks that rows go to in turns
+    const auto follow = [&](const ProductOnDevice &w, uint64_t a, uint64_t norm) {
+        const uint64_t to = (first ? x_ : next_).address();
+        if (norm) {
+            multiply_on_device(a, w, rows, weights_->zeros, 0, gate_up_.address());
+            norm_on_device(gate_up_.address(), norm, config_.width, rows, config_.eps, normed_.address());
+            add_on_device(x, normed_.address(), config_.width, rows, to);
+        } else {
+            multiply_on_device(a, w, rows, 0, x, to);
+        }
+        x = to;
+        first = !first;
+    };
+    for (int i = 0; i < config_.layers; i++) {
+        const WeightsOnDevice::Layer &layer = weights_->layers[size_t(i)];
+        const HeadsOnDevice heads = heads_of(i);
+        const uint64_t cache = caches_[size_t(i)]->address();
+        norm_on_device(x, layer.attention_norm, config_.width, rows, config_.eps, normed_.address());
+        multiply_on_device(normed_.address(), layer.query_key_value, rows, layer.bias ? layer.bias : weights_->zeros, 0, qkv_.address());
+        turn_on_device(heads, qkv_.address(), positions, rows, rows > 1, q_.address(), cache);
+        if (rows > 1) {
+            attend_on_device(heads, q_.address(), rows, cache, keys, half_context_.address(), context_.address());
+        } else {
+            decode_on_device(heads, q_.address(), cache, keys, length, context_.address());
+        }
+        follow(layer.attention_output, context_.address(), layer.after_attention);
+        norm_on_device(x, layer.product_norm, config_.width, rows, config_.eps, normed_.address());
+        multiply_on_device(normed_.address(), layer.gate_up, rows, weights_->zeros, 0, gate_up_.address());
+        gate_on_device(config_.gelu, gate_up_.address(), config_.inner, rows, inner_.address());
+        follow(layer.down, inner_.address(), layer.after_product);
+    }
+    last_x_ = x;
+}
+
+void CudaDecoder::queue_logits(uint64_t x, int rows, uint64_t to) {
+    norm_on_device(x, weights_->output_norm, config_.width, rows, config_.eps, normed_.address());
+    multiply_on_device(normed_.address(), weights_->head, rows, weights_->zeros, 0, to);
+}
+
+void CudaDecoder::download(const DeviceBlock &logits, int rows, float *to) const {
+    const size_t count = size_t(rows) * size_t(config_.vocabulary);
+    logits.download(to, count * sizeof(float));
+    const float cap = config_.logit_softcap;
+    if (cap > 0) {
+        std::for_each(to, to + count, [&](float &v) { v = cap * std::tanh(v / cap); });
+    }
+    if (!std::all_of(to, to + count, [](float v) { return std::isfinite(v); })) {
+        model_.file.fail("its weights give logits that are no numbers");
+    }
+}
+
+const float *CudaDecoder::logits() {
+    if (!has_logits_) {
+        return nullptr;
+    }
+    if (!downloaded_) {
+        const Stream::Used used(stream_);
+        download(logits_, 1, logits_values_.data());
+        downloaded_ = true;
+    }
+    return logits_values_.data();
+}
+
+}  // namespace halyard_llm

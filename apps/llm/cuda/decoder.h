@@ -1,0 +1,80 @@
+#ifndef HALYARD_LLM_CUDA_DECODER_H
+#define HALYARD_LLM_CUDA_DECODER_H
+
+/** \file
+ * A sequence on a GPU. Rows are f32, keys and values f16; a token of generation is one CUDA graph.
+ */
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "kernels.h"
+#include "sequence.h"
+#include "stream.h"
+
+namespace halyard_llm {
+
+class CudaDecoder : public Sequence {
+public:
+    CudaDecoder(const Model &model, int length, const Precision &precision);
+    ~CudaDecoder() override;
+
+    void feed(const int32_t *tokens, int count, float *all = nullptr) override;
+    const float *logits() override;
+    bool has_logits() const override {
+        return has_logits_;
+    }
+    void set_exact(bool exact) override;
+    bool is_like(const Sequence &other) const override;
+    int vocabulary() const override {
+        return config_.vocabulary;
+    }
+    int position() const override {
+        return position_;
+    }
+    int length() const override {
+        return length_;
+    }
+    void rewind(int position) override;
+
+    /** Throws std::runtime_error where feed() would, before it changes anything. */
+    void check(const int32_t *tokens, int count) const;
+
+private:
+    static constexpr int kMostRows = 512;        // of a pass through the layers
+    static constexpr int kFewestKeys = 256;      // that a graph is for; others are for powers of two
+    static constexpr size_t kScratch = 8 << 20;  // bytes for temporary arrays of a token
+
+    /** Where what goes into a pass is in input_: the length, positions and rows. */
+    struct Input {
+        size_t positions, rows, bytes;
+        explicit Input(int count, int width);
+    };
+
+    HeadsOnDevice heads_of(int layer) const;
+    void make_room(int rows);
+    void pass(const int32_t *tokens, int rows, float *all);
+    void queue_layers(int rows, int keys);
+    void queue_logits(uint64_t x, int rows, uint64_t to);
+    void download(const halyard_apps::DeviceBlock &logits, int rows, float *to) const;
+
+    const Model &model_;
+    const Config &config_;
+    std::shared_ptr<const WeightsOnDevice> weights_;
+    Stream stream_;
+    int length_ = 0, position_ = 0, rows_ = 0;
+    bool has_logits_ = false, downloaded_ = false;
+
+    std::vector<std::unique_ptr<halyard_apps::DeviceBlock>> caches_;  // of the layers
+    std::map<int, std::unique_ptr<Graph>> graphs_;                    // of one token, by the keys that they are for
+    bool has_graphs_ = true;
+    std::vector<uint8_t> input_values_;
+    halyard_apps::DeviceBlock input_, scratch_, x_, next_, normed_, qkv_, q_, context_, half_context_, gate_up_, inner_, logits_, all_;
+    uint64_t last_x_ = 0;  // where the rows are behind the last layer
+    std::vector<float> logits_values_;
+};
+
+}  // namespace halyard_llm
+
+#endif

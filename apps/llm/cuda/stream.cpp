@@ -1,0 +1,96 @@
+#include "stream.h"
+
+#include <HalideRuntime.h>
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "common/device_block.h"
+
+extern "C" void *halide_cuda_get_symbol(void *user_context, const char *name);
+
+namespace halyard_llm {
+
+namespace {
+
+using halyard_apps::check_cuda;
+
+// Of CUresult, CUstream_flags and CUstreamCaptureMode.
+constexpr int kNotSupported = 801, kNonBlocking = 1, kThreadLocal = 1;
+
+template<typename... Arguments>
+int call(const char *name, Arguments... arguments) {
+    return reinterpret_cast<int (*)(Arguments...)>(halide_cuda_get_symbol(nullptr, name))(arguments...);
+}
+
+void check_driver(int code, const char *what) {
+    if (code != 0) {
+        throw std::runtime_error(fmt::format("{}: CUDA error {}", what, code));
+    }
+}
+
+/** Has the context of the thread's calls be current. */
+class InContext {
+public:
+    InContext() {
+        check_cuda(halyard_cuda_enter(&pushed_), "the GPU");
+    }
+    ~InContext() {
+        halyard_cuda_leave(pushed_);
+    }
+    InContext(const InContext &) = delete;
+    InContext &operator=(const InContext &) = delete;
+
+private:
+    int pushed_ = 0;
+};
+
+}  // namespace
+
+Stream::Stream() {
+    const InContext context;
+    check_driver(call("cuStreamCreate", &stream_, kNonBlocking), "a stream of the GPU");
+}
+
+Stream::~Stream() {
+    call("cuStreamDestroy_v2", stream_);
+}
+
+Stream::Used::Used(const Stream &stream) : before_(halyard_cuda_stream()) {
+    halyard_cuda_set_stream(stream.handle());
+}
+
+Stream::Used::~Used() {
+    halyard_cuda_set_stream(before_);
+}
+
+std::unique_ptr<Graph> Graph::of(const Stream &stream, const std::function<void()> &queue) {
+    const InContext context;
+    void *graph = nullptr, *executable = nullptr;
+    check_driver(call("cuStreamBeginCapture_v2", stream.handle(), kThreadLocal), "a graph of the GPU");
+    try {
+        queue();
+    } catch (...) {
+        call("cuStreamEndCapture", stream.handle(), &graph);
+        throw;
+    }
+    check_driver(call("cuStreamEndCapture", stream.handle(), &graph), "a graph of the GPU");
+    const int made = call("cuGraphInstantiateWithFlags", &executable, graph, 0ULL);
+    call("cuGraphDestroy", graph);
+    if (made == kNotSupported) {
+        return nullptr;
+    }
+    check_driver(made, "a graph of the GPU");
+    return std::unique_ptr<Graph>(new Graph(executable));
+}
+
+Graph::~Graph() {
+    call("cuGraphExecDestroy", executable_);
+}
+
+void Graph::launch(const Stream &stream) const {
+    const InContext context;
+    check_driver(call("cuGraphLaunch", executable_, stream.handle()), "a token on the GPU");
+}
+
+}  // namespace halyard_llm

@@ -1,0 +1,93 @@
+#include "weights_on_device.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "dequantize.h"
+
+namespace halyard_llm {
+
+using halyard_apps::DeviceBlock;
+
+int ProductOnDevice::columns() const {
+    int n = 0;
+    for (const Part &part : parts) {
+        n += part.n;
+    }
+    return n;
+}
+
+WeightsOnDevice::WeightsOnDevice(const Model &model) {
+    for (size_t i = 0; i < model.weights.layers.size(); i++) {
+        const halyard_llm::Layer &from = model.weights.layers[i];
+        const LayerProducts &products = model.products.layers[i];
+        Layer to;
+        to.attention_norm = copy(from.attention_norm);
+        to.query_norm = copy(from.query_norm);
+        to.key_norm = copy(from.key_norm);
+        to.after_attention = copy(from.after_attention);
+        to.product_norm = copy(from.product_norm);
+        to.after_product = copy(from.after_product);
+        to.bias = copy(products.bias);
+        to.query_key_value = copy(products.query_key_value);
+        to.attention_output = copy(products.attention_output);
+        to.gate_up = copy(products.gate_up);
+        to.down = copy(products.down);
+        layers.push_back(to);
+    }
+    output_norm = copy(model.weights.output_norm);
+    frequencies = copy(model.weights.frequencies);
+    local_frequencies = copy(model.weights.local_frequencies);
+    head = copy(model.products.head);
+    int columns = head.columns();
+    for (const Layer &layer : layers) {
+        for (const ProductOnDevice *product : {&layer.query_key_value, &layer.attention_output, &layer.gate_up, &layer.down}) {
+            columns = std::max(columns, product->columns());
+        }
+    }
+    zeros = copy(std::vector<float>(size_t(columns)));
+}
+
+std::shared_ptr<const WeightsOnDevice> WeightsOnDevice::of(const Model &model) {
+    static std::mutex mutex;
+    static std::map<const Model *, std::weak_ptr<const WeightsOnDevice>> all;
+    const std::lock_guard<std::mutex> lock(mutex);
+    std::shared_ptr<const WeightsOnDevice> weights = all[&model].lock();
+    if (!weights) {
+        all[&model] = weights = std::make_shared<const WeightsOnDevice>(model);
+    }
+    return weights;
+}
+
+uint64_t WeightsOnDevice::copy(const void *from, size_t bytes) {
+    blocks_.push_back(std::make_unique<DeviceBlock>());
+    blocks_.back()->upload(from, bytes);
+    return blocks_.back()->address();
+}
+
+uint64_t WeightsOnDevice::copy(const std::vector<float> &values) {
+    return values.empty() ? 0 : copy(values.data(), values.size() * sizeof(float));
+}
+
+ProductOnDevice WeightsOnDevice::copy(const Product &product) {
+    ProductOnDevice result;
+    for (const Product::Part &part : product.parts()) {
+        const BlockSize &size = *block_size(part.type);
+        if (part.interleaved) {
+            const size_t panels = size_t(part.n + kInterleaved - 1) / kInterleaved;
+            const size_t column = size_t(part.k / size.elements) * size_t(size.bytes);
+            result.parts.push_back({part.k, part.n, part.type, copy(part.data, panels * kInterleaved * column)});
+            continue;
+        }
+        Tensor tensor;
+        tensor.type = part.type;
+        tensor.data = part.data;
+        std::vector<float> values(size_t(part.k) * size_t(part.n));
+        dequantize(tensor, 0, int64_t(values.size()), values.data());
+        result.parts.push_back({part.k, part.n, TensorType::kF32, copy(values)});
+    }
+    return result;
+}
+
+}  // namespace halyard_llm

@@ -1,0 +1,16 @@
+-- y = activation(gate) * up in one pass: a thread has vectors of both.
+
+local elementwise = require "lib.gpu_elementwise"
+
+return schedule "gated" {
+  target = "cuda",
+
+  params = {
+    threads = tune { 64, 128, 256, default = 64 },
+    unroll  = tune { 1, 2, 4, default = 1 },
+  },
+
+  apply = function(k, p)
+    elementwise.vectors(k.y, { rows = { "row" }, threads = p.threads, unroll = p.unroll })
+  end,
+}
