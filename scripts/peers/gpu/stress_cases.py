@@ -9,7 +9,7 @@ import math
 
 from .attention import head_scale, heads
 from .images import functional
-from .table import CASES, Case
+from .table import CASES, Case, cut_to_tf32
 
 # Few rows (each number of them that has tiles of its own), split sums over clusters, tiles of each size, rows that begin anywhere.
 # By costs in schedules/lib/gpu_gemm.lua each of its versions is the cheapest of one of these on a device of 132 multiprocessors.
@@ -280,6 +280,45 @@ def other_cases():
                 schedule="given")
 
 
+# Weights of GGUF files, of which blocks of so many columns are interleaved (halyard/blocks.h).
+
+INTERLEAVED, OF_BLOCK, SCALE = 16, 32, 2  # columns; weights, and bytes of a scale
+
+
+def interleaved_blocks(extents, dims, generator):
+    import torch
+    scales = torch.rand((*extents[:2], INTERLEAVED), generator=generator, device=generator.device) / 100 + 0.001
+    weights = torch.randint(0, 256, (*extents[:2], INTERLEAVED * OF_BLOCK), generator=generator, device=generator.device)
+    return torch.cat([scales.half().view(torch.uint8), weights.to(torch.uint8)], 2)
+
+
+def weights_of_blocks(b):
+    """[n, k] of bytes [n / columns, k / 32, bytes of the columns' blocks]: the scales, then four weights of each column, and the next four."""
+    import torch
+    panels, blocks, _ = b.shape
+    scales = b[..., :SCALE * INTERLEAVED].contiguous().view(torch.float16).float()
+    q = b[..., SCALE * INTERLEAVED:].contiguous().view(torch.int8).view(panels, blocks, OF_BLOCK // 4, INTERLEAVED, 4)
+    w = q.permute(0, 3, 1, 2, 4).float() * scales.permute(0, 2, 1)[..., None, None]
+    return w.reshape(panels * INTERLEAVED, blocks * OF_BLOCK)
+
+
+def interleaved_cases():
+    def tensors(d):
+        bytes_of_blocks = INTERLEAVED * (SCALE + OF_BLOCK)
+        return {"a": ((d["m"], d["k"]), "type"), "b_q8_0_interleaved": ((-(-d["n"] // INTERLEAVED), d["k"] // OF_BLOCK, bytes_of_blocks), interleaved_blocks)}
+
+    def multiply(a, w):
+        return a.double() @ w.double().T
+    params = {"format": "q8_0", "interleaved": str(INTERLEAVED)}
+    yield extra("gemm_q", "blocks interleaved", params, tensors, lambda a, b_q8_0_interleaved: multiply(a, weights_of_blocks(b_q8_0_interleaved)),
+                lambda d: {"y": (d["m"], d["n"])}, [dict(m=m, n=n, k=k) for m, n, k in ((1, 4096, 4096), (2, 64, 96), (3, 4096, 1024), (16, 2048, 2048))],
+                schedule="interleaved", types=("float32",))
+    yield extra("gemm_q", "blocks tf32", {**params, "tf32": "true"}, tensors,
+                lambda a, b_q8_0_interleaved: multiply(cut_to_tf32(a), cut_to_tf32(weights_of_blocks(b_q8_0_interleaved))),
+                lambda d: {"y": (d["m"], d["n"])}, [dict(m=m, n=n, k=k) for m, n, k in ((70, 64, 96), (300, 2048, 1024))], schedule="tf32",
+                types=("float32",), tolerance=4)
+
+
 def others_of_table():
     """Schedules of an op that the table has with others."""
     def like(op, label, schedule, called):
@@ -294,7 +333,7 @@ def others_of_table():
     yield like("grouped_gemm", "gated", "simt", EXPERTS[:2])
 
 
-STRESSED = [*map(of_table, CASES), *attention_cases(), *convolution_cases(), *other_cases(), *others_of_table()]
+STRESSED = [*map(of_table, CASES), *attention_cases(), *convolution_cases(), *other_cases(), *interleaved_cases(), *others_of_table()]
 
 
 def in_order():
