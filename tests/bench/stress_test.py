@@ -71,7 +71,8 @@ class Pack(unittest.TestCase):
 
     def test_a_pack_has_libraries_and_what_runs_them(self):
         with open(os.path.join(self.folder, "stress.json")) as f:
-            self.assertEqual(sorted(json.load(f)["libraries"]), sorted(CALLED))
+            pack = json.load(f)
+        self.assertEqual((sorted(pack["libraries"]), pack["reused"], pack["failed"]), (sorted(CALLED), [], {}))
         for name in CALLED:
             with open(os.path.join(self.libraries, name + ".so"), "rb") as f:
                 self.assertEqual(f.read(4), b"\x7fELF")
@@ -79,6 +80,13 @@ class Pack(unittest.TestCase):
         r = python("-m", "peers.gpu.stress", "--help", cwd=self.folder, env=alone)
         self.assertEqual(r.returncode, 0, r.stderr)
         self.assertIn("--budget", r.stdout)
+
+    def test_libraries_that_were_built_before_are_named(self):
+        again = os.path.join(self.folder, "again")
+        r = python("-m", "peers.gpu.stress_pack", "--stress", "--libraries", self.libraries, "--only", CALLED[0], again)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        with open(os.path.join(again, "stress.json")) as f:
+            self.assertEqual(json.load(f)["reused"], [CALLED[0]])
 
     @unittest.skipUnless(can_call(), "without torch")
     def test_right_libraries_are_right_and_a_fault_beside_copies_is_found(self):

@@ -91,7 +91,7 @@ def supervise(o):
 def call_all(o, libraries, began):
     pack, cases = chosen(o)
     results = Results(o.json, again=True)
-    results.update(commit=pack["commit"], devices=pack["devices"], asked_calls=o.calls, streams=o.streams, megabytes=o.megabytes)
+    results.update(commit=pack["commit"], reused=pack["reused"], devices=pack["devices"], asked_calls=o.calls, streams=o.streams, megabytes=o.megabytes)
     words = ["--json", o.json, "--calls", str(o.calls), "--streams", str(o.streams), "--megabytes", str(o.megabytes), "--libraries", libraries]
     words += ["--ops", ",".join(o.ops)] if o.ops else []
     until = began + o.budget

@@ -68,6 +68,7 @@ def make(o, into):
     needed = {c.library(c.types[0]): c for c in STRESSED if not o.ops or c.op in o.ops}
     needed = {name: c for name, c in needed.items() if not o.only or name in o.only}
     failed, began = {}, commit()
+    reused = [n for n in needed if os.path.exists(os.path.join(into, n + ".so"))]  # of whatever commit
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for name, sentence in zip(needed, pool.map(lambda c: build(c, into, o.devices), needed.values())):
             if sentence:
@@ -77,8 +78,8 @@ def make(o, into):
     pack(made, into, os.path.join(o.folder, "libraries.tar.xz"))
     copy_package(o.folder)
     with open(os.path.join(o.folder, "stress.json"), "w") as f:
-        json.dump({"commit": began, "devices": o.devices, "failed": failed, "libraries": made}, f, indent=0)
-    print(f"{len(made)} libraries, {size(o.folder) / 2 ** 20:.1f} MiB in {o.folder}")
+        json.dump({"commit": began, "devices": o.devices, "failed": failed, "libraries": made, "reused": reused}, f, indent=0)
+    print(f"{len(made)} libraries, {len(reused)} of them built before, {size(o.folder) / 2 ** 20:.1f} MiB in {o.folder}")
     if size(o.folder) > MOST_BYTES:
         sys.exit(f"error: the pack is larger than {MOST_BYTES >> 20} MiB; take fewer ops")
     return 1 if failed else 0
