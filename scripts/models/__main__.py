@@ -195,7 +195,7 @@ def report(graph, groups, sections, built, plan, length, digest, file, made):
         "model": graph.name, "file": file, "graph": digest, "type": graph.half or "float32",
         "dimensions": [{"name": d, "least": r[0], "most": r[1]} for d, r in graph.dimensions.items()],  # in the order of NAME_sizes
         "inputs": [array(v, n) for v, n in inputs], "outputs": [array(v, n) for v, n in outputs],
-        "conditions": [f"{a} == {b}" for a, b, _ in graph.conditions],
+        "conditions": [f"{a} == {b}" for a, b, _ in graph.conditions] + [f"{a} >= {b}" for a, b, _ in graph.least],
         "calls": len(built), "branches": [[[s.name for s in b] for b in section] for section in sections if len(section) > 1], "kernels": len({k.key for k in built.values()}), "weights_bytes": length,
         "workspace": [[str(s) for s in slot] for slot in plan.slots],
         "groups": [{"name": g.name, "nodes": [graph.places[o] for o in dict.fromkeys(n.origin for n in g.nodes) if o in graph.places], "why": g.why,

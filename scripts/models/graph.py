@@ -91,6 +91,7 @@ class Graph:
         self.inputs, self.outputs, self.nodes = [], [], []
         self.output_names = []
         self.conditions = []   # (Size, Size, why): what has to be equal in a call
+        self.least = []        # (Size, Size, why): what has to be no less in a call
         self.bounded = {}      # Size: where; elements of what kernels store for themselves, to be checked in a call
         self.places = {}       # origin: how a person finds it in the model
         self.half = ""         # bfloat16 or float16: what arrays between groups and weights are stored as (storage.py)

@@ -440,7 +440,7 @@ class Runner:
         elements = dict.fromkeys(v.elements for v in values if v.elements.number is None)
         shapes = dict.fromkeys(s for v in values for s in v.shape if s.number is None)
         bounded = {**self.graph.bounded, **dict.fromkeys(elements)}
-        sides = [side for a, b, _ in self.graph.conditions for side in (a, b)]
+        sides = [side for a, b, _ in [*self.graph.conditions, *self.graph.least] for side in (a, b)]
         for s in dict.fromkeys([*self.asked, *shapes, *bounded, *sides]):
             if s.number is None and not (len(s.terms) == 1 and str(s) in self.graph.dimensions):
                 lines.append(f"    (void){self.tried(s)};")
@@ -453,6 +453,8 @@ class Runner:
             check(f"{self.c(s)} <= {MOST}", f"{what} has more than 2^31 - 1")
         for a, b, why in self.graph.conditions:
             check(f"{self.c(a)} == {self.c(b)}", f"{a} has to be {b}: {in_string(why.split('error: ')[-1])}")
+        for a, b, why in self.graph.least:
+            check(f"{self.c(a)} >= {self.c(b)}", f"{a} has to be {b} or more: {in_string(why.split('error: ')[-1])}")
         return "\n".join(lines)
 
     def plan(self):

@@ -264,6 +264,48 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 }
 HALYARD_KERNEL(product_of_registers, "y, x, b_map")
 
+// Boxes of x, 64 x 64, one after the other in the same place; y is the sum of what each thread has read of them.
+extern "C" __global__ void boxes_in_one_place(global<float> y, const __grid_constant__ tensor_map x_map, int boxes, int fault) {
+    const bool of_block = fault == 4 || fault == 5;
+    const shared<half> tile = shared_array<half>(0, 64 * 64);
+    const shared<uint64_t> full = shared_array<uint64_t>(8192, 1), empty = shared_array<uint64_t>(8200, 1);
+    const int lane = threadIdx.x % 32;
+    if (threadIdx.x == 0) {
+        barrier_init(&full[0], 1);
+        barrier_init(&empty[0], 8);
+        barriers_ready();
+    }
+    __syncthreads();
+    float sum = 0.0f;
+    for (int i = 0; i < boxes; i++) {
+        if (threadIdx.x == 0) {
+            if (i > 0 && !of_block) {
+                barrier_wait(&empty[0], (i - 1) % 2);
+            }
+            barrier_expect(&full[0], 8192);
+            tensor_load(tile, x_map, &full[0], 0, i * 64);
+        }
+        barrier_wait(&full[0], i % 2);
+        if (fault == 2) {
+            fence_shared();
+        }
+        sum += float(tile[threadIdx.x * 16]) + float(tile[7]);  // one that all read, at times of their own
+        if (fault == 0 || fault == 4 || (fault == 3 && lane != 5)) {
+            fence_shared();
+        }
+        if (of_block) {
+            __syncthreads();
+            continue;
+        }
+        __syncwarp();
+        if (lane == 0) {
+            barrier_arrive(&empty[0]);
+        }
+    }
+    y[threadIdx.x] = sum;
+}
+HALYARD_KERNEL(boxes_in_one_place, "y, x_map, boxes, fault")
+
 // Two halves of a block that hand an array to and fro by barriers with a number: 1: filled, 2: read.
 extern "C" __global__ void numbered_barriers(global<int> y, int rounds, int fault) {
     const shared<int> s = shared_array<int>(0, 128);

@@ -276,6 +276,44 @@ TEST_CASE("faults: missing fences", "[order]") {
     CHECK_THAT(fault(kBarriersNotReady), Contains("barriers_ready() is missing after barrier_init"));
 }
 
+TEST_CASE("faults: TMA writes where threads may still read", "[order]") {
+    const auto run = [](int fault) {
+        Matrix x(3 * 64, 64, 1);
+        Array<float> y(256, 0);
+        Tensor tx = x.tensor(64, 64);
+        struct {
+            halide_buffer_t *y;
+            Tensor *x;
+            int boxes, fault;
+        } arguments = {y.to_device(), &tx, 3, fault};
+        if (launch(hopper(), "boxes_in_one_place", {1, 256, 8208}, "btii", arguments) != 0) {
+            const std::string message = last_error();
+            x.data.buffer().device_free();
+            y.buffer().device_free();
+            halyard_cuda_release();
+            return message;
+        }
+        y.to_host();
+        for (int t = 0; t < 256; t++) {
+            int sum = 0;
+            for (int i = 0; i < 3; i++) {  // chunk c of line r is that of columns 8 (c ^ r % 8)
+                const int r = t / 4;
+                sum += element(i * 64 + r, (t % 4 * 2 ^ r % 8) * 8, 1) + element(i * 64, 7, 1);
+            }
+            if (y[t] != float(sum)) {
+                return "wrong at " + std::to_string(t);
+            }
+        }
+        return std::string();
+    };
+    CHECK(run(0) == "");
+    CHECK(run(4) == "");
+    for (const int fault : {1, 2, 3, 5}) {  // no fence; before the read; of all lanes but one; a barrier of the block, and no fence
+        CHECK_THAT(run(fault), Contains("race: TMA, which loads from x_map for the barrier at byte 8192, writes element") &&
+                                   Contains("has read without fence_shared() before the barrier that says so"));
+    }
+}
+
 TEST_CASE("faults: barriers in shared memory", "[order]") {
     CHECK_THAT(fault(kBarrierNotMade),
                Contains("uses the barrier that is element") && Contains("which nobody has made: barrier_init is missing"));

@@ -54,6 +54,55 @@ class Selection(unittest.TestCase):
                             [("y", FLOAT, ["n", 12]), ("i", INT64, ["n", 12])], [("k", np.array([12]))])
         self.assertRegex(support.halyard("compile", path, "-o", made.name).stderr, "TopK .*: K is 12, and the dimension has 9|not valid")
 
+    def test_nan_stands_with_infinity(self):
+        made = support.folder()
+        self.addCleanup(made.cleanup)
+        path = support.save(pathlib.Path(made.name) / "k.onnx", [helper.make_node("TopK", ["x", "k"], ["y", "i"])], [("x", FLOAT, ["n", 9])],
+                            [("y", FLOAT, ["n", 4]), ("i", INT64, ["n", 4])], [("k", np.array([4]))])
+        done = support.halyard("compile", path, "-o", made.name)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        x = np.arange(27, dtype=np.float32).reshape(3, 9)
+        x[0, 3], x[1, [2, 7]], x[2, [4, 5]] = np.nan, np.nan, np.inf
+        values, index = support.Model(made.name, "k")({"x": x}, n=3)
+        np.testing.assert_array_equal(index, [[3, 8, 7, 6], [2, 7, 8, 6], [4, 5, 8, 7]])
+        np.testing.assert_array_equal(values, np.take_along_axis(x, index, 1))
+
+    def test_known_indices_are_of_what_a_dimension_has(self):
+        """With free sizes a call says it, with known ones the command."""
+        updates, one = np.ones(1, np.float32), np.ones((1, 1), np.float32)
+        nodes = {"Gather": ({"i": np.array([0, 2])}, {}), "GatherElements": ({"i": np.array([[2] * 9])}, {"axis": 0}), "GatherND": ({"i": np.array([[-3, 1]])}, {}),
+                 "ScatterElements": ({"i": np.array([[2]]), "u": one}, {"axis": 0}), "ScatterND": ({"i": np.array([[2, 1]]), "u": updates}, {}),
+                 "TopK": ({"i": np.array([3])}, {"axis": 0})}
+        for op, (constants, attributes) in nodes.items():
+            made = support.folder()
+            self.addCleanup(made.cleanup)
+            results = ["y", "z"] if op == "TopK" else ["y"]
+            outputs = [(y, t, [None] * (1 if op == "GatherND" else 2)) for y, t in zip(results, (FLOAT, INT64))]
+
+            def compiled(rows, op=op, constants=constants, attributes=attributes, results=results, outputs=outputs, made=made):
+                path = support.save(pathlib.Path(made.name) / "m.onnx", [helper.make_node(op, ["x", *constants], results, **attributes)],
+                                    [("x", FLOAT, [rows, 9])], outputs, list(constants.items()), opset=18)
+                return support.halyard("compile", path, "-o", made.name)
+            done = compiled("n")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            model = support.Model(made.name, "m")
+            model({"x": np.zeros((3, 9), np.float32)}, n=3)
+            with self.assertRaisesRegex(RuntimeError, f"n has to be 3 or more: {op} "):
+                model({"x": np.zeros((2, 9), np.float32)}, n=2)
+            self.assertRegex(compiled(2).stderr, f"{op} .*: (indices: -?[23] is none of 2|K is 3, and the dimension has 2 elements)|not valid")
+
+    def test_updates_are_as_many_as_indices(self):
+        for op, where, rank in (("ScatterND", ["m", 2], 1), ("ScatterElements", ["m", 2], 2)):
+            made = support.folder()
+            self.addCleanup(made.cleanup)
+            path = support.save(pathlib.Path(made.name) / "m.onnx", [helper.make_node(op, ["x", "i", "u"], ["y"])],
+                                [("x", FLOAT, ["n", 9]), ("i", INT64, where), ("u", FLOAT, ["k", 2][:rank])], [("y", FLOAT, ["n", 9])], opset=18)
+            done = support.halyard("compile", path, "-o", made.name)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            inputs = {"x": np.zeros((3, 9), np.float32), "i": np.zeros((2, 2), np.int64), "u": np.ones([1, 2][:rank], np.float32)}
+            with self.assertRaisesRegex(RuntimeError, f"has to be .*: {op} "):
+                support.Model(made.name, "m")(inputs, n=3, m=2, k=1)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "../buffer_view.h"
 #include "../model.h"
 #include "../sentence_encoder.h"
 #include "common/device_block.h"

@@ -183,6 +183,15 @@ class Builder:
             self.graph.conditions.append((a, b, why))
         return True
 
+    def at_least(self, size, least, why):
+        """Whether a size is no less than another; where that shows in a call only, it becomes a condition of the call."""
+        apart = (size - least).number
+        if apart is not None:
+            return apart >= 0
+        if (size, least) not in [(x, y) for x, y, _ in self.graph.least]:
+            self.graph.least.append((size, least, why))
+        return True
+
     def broadcast_shape(self, shapes):
         rank = max(len(s) for s in shapes)
         result = [Size.of(1)] * rank

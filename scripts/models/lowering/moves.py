@@ -160,15 +160,29 @@ def position(extent, at, step, is_end):
     return at.smallest(highest)
 
 
+def check_indices(b, c, indices, size):
+    """Known indices are of elements that a dimension of this size has. Others are checked where they are used: those of none are of its first
+    or last element."""
+    if indices is None or indices.size == 0:
+        return
+    low, high = int(indices.min()), int(indices.max())
+    if not b.at_least(size, Size.of(max(high + 1, -low)), c.place):
+        c.fail(f"indices: {high if high + 1 >= -low else low} is none of {size}")
+
+
+def columns_of(indices, depth):
+    """The known indices of each of `depth` dimensions, which stand side by side."""
+    return [None if indices.constant is None else indices.constant[..., d] for d in range(depth)]
+
+
 @op("Gather")
 def gather(b, c):
     x, indices = c[0], c[1]
     axis = c.axis(x.rank)
+    check_indices(b, c, indices.constant, x.shape[axis])
     if indices.constant is not None and indices.constant.size == 1 and x.shape[axis].number is not None or \
             indices.constant is not None and indices.constant.size == 1 and int(indices.constant.flatten()[0]) in (0, -1):
         at = int(indices.constant.flatten()[0])
-        if x.shape[axis].number is not None and not -x.shape[axis].number <= at < x.shape[axis].number:
-            c.fail(f"indices: {at} is none of {x.shape[axis]}")
         starts = [Size.of(0)] * x.rank
         starts[axis] = x.shape[axis] + at if at < 0 else Size.of(at)
         part = b.slice(x, starts, [Size.of(1) if d == axis else s for d, s in enumerate(x.shape)], [1] * x.rank)
@@ -182,8 +196,9 @@ def gather_elements(b, c):
         c.fail(f"indices have {c[1].rank} dimensions, the data {c[0].rank}")
     axis = c.axis(c[0].rank)
     for d, (most, size) in enumerate(zip(c[0].shape, c[1].shape)):
-        if d != axis and most.number is not None and size.number is not None and size.number > most.number:
+        if d != axis and not b.at_least(most, size, c.place):
             c.fail(f"indices have {size} elements in dimension {d}, the data {most}")
+    check_indices(b, c, c[1].constant, c[0].shape[axis])
     return b.add("gather_elements", [c[0], c[1]], c[1].shape, c[0].type, axis=axis)
 
 
@@ -198,6 +213,8 @@ def gather_nd(b, c):
     for d in range(batch):
         if not b.same(where.shape[d], x.shape[d], c.place):
             c.fail(f"indices have {where.shape[d]} elements in dimension {d} of the batch, the data {x.shape[d]}")
+    for known, size in zip(columns_of(where, depth), x.shape[batch:]):
+        check_indices(b, c, known, size)
     return b.add("gather_nd", [x, where], where.shape[:-1] + x.shape[batch + depth:], x.type, batch=batch, depth=depth)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from lowering.builder import op, type_name
 from lowering.elementwise import cast_to
+from lowering.moves import check_indices, columns_of
 from sizes import Size
 
 MOST_COMPARED = 1 << 14  # elements of a row of TopK, each of which is compared with all others
@@ -22,19 +23,23 @@ def number_of(b, size, type_):
 
 @op("TopK")
 def top_k(b, c):
-    """The rank of an element is how many stand before it; the one of rank r is found by its rank."""
+    """The rank of an element is how many stand before it; the one of rank r is found by its rank. A NaN counts as infinity, as ranks are
+    those of an order."""
     axis = c.axis(c[0].rank, -1)
     rank = c[0].rank
     x, size = c[0], c[0].shape[axis]
     k = c.contents(1, "k")[0]
-    if size.number is not None and k.number is not None and k.number > size.number:
+    if not b.at_least(size, k, c.place):
         c.fail(f"K is {k}, and the dimension has {size} elements")
     if size.number is not None and size.number > MOST_COMPARED:
         c.fail(f"rows of {size} elements are longer than {MOST_COMPARED}")
     last = [*(d for d in range(rank) if d != axis), axis]
     rows = b.transpose(x, last)
     outer = list(rows.shape[:-1])
-    mine, other = b.reshape(rows, [*outer, size, 1]), b.reshape(rows, [*outer, 1, size])
+    ordered = rows
+    if x.type in ("float32", "float64", "float16", "bfloat16"):
+        ordered = b.map("where", b.map("isnan", rows, type_="bool"), b.scalar(np.inf, x.type), rows, type_=x.type)
+    mine, other = b.reshape(ordered, [*outer, size, 1]), b.reshape(ordered, [*outer, 1, size])
     here, there = positions(b, size, rank + 1, rank - 1, "int32"), positions(b, size, rank + 1, rank, "int32")
     pair = (mine, other) if c.get("largest", 1) else (other, mine)
     before = b.map("less", *pair, type_="bool")
@@ -127,8 +132,15 @@ def global_lp_pool(b, c):
 
 @op("ScatterElements", "Scatter")
 def scatter_elements(b, c):
-    c.rank(1, c[0].rank, "indices")
-    return b.add("scatter", [c[0], c[1], c[2]], c[0].shape, c[0].type, axis=c.axis(c[0].rank), depth=0, reduction=reduction_of(c))
+    x, where, updates = c[0], c[1], c[2]
+    c.rank(1, x.rank, "indices")
+    c.rank(2, x.rank, "updates")
+    axis = c.axis(x.rank)
+    for d, (most, size, given) in enumerate(zip(x.shape, where.shape, updates.shape)):
+        if not b.same(size, given, c.place) or d != axis and not b.at_least(most, size, c.place):
+            c.fail(f"indices have {size} elements in dimension {d}, updates {given}, the data {most}")
+    check_indices(b, c, where.constant, x.shape[axis])
+    return b.add("scatter", [x, where, updates], x.shape, x.type, axis=axis, depth=0, reduction=reduction_of(c))
 
 
 @op("ScatterND")
@@ -137,6 +149,11 @@ def scatter_nd(b, c):
     depth = where.shape[-1].number if where.rank else None
     if depth is None or depth > x.rank or updates.rank != where.rank - 1 + x.rank - depth:
         c.fail(f"indices of shape {b.shown([where.shape])} do not go with arrays of {x.rank} and {updates.rank} dimensions")
+    for size, given in zip([*where.shape[:-1], *x.shape[depth:]], updates.shape):
+        if not b.same(size, given, c.place):
+            c.fail(f"updates of shape {b.shown([updates.shape])} do not go with indices of shape {b.shown([where.shape])}")
+    for known, size in zip(columns_of(where, depth), x.shape):
+        check_indices(b, c, known, size)
     return b.add("scatter", [x, where, updates], x.shape, x.type, axis=-1, depth=depth, reduction=reduction_of(c))
 
 

@@ -24,6 +24,7 @@ from .table import CASES
 
 EPSILON = {"float32": 2.0 ** -23, "float16": 2.0 ** -10, "bfloat16": 2.0 ** -7}
 HAS_TRITON = importlib.util.find_spec("triton") is not None
+DEVICE = os.environ.get("HALYARD_SWEEP_DEVICE", "cuda")  # another one for tests of what is made here
 SETS_OF_BYTES = 256 << 20  # inputs rotate among sets that are together several times the L2
 
 
@@ -31,34 +32,37 @@ def of_experts(what, dims, extents, g):
     """Where the experts' rows begin, which have as many each, or what says which row is which."""
     count = dims["tokens"] * dims["top_k"]
     if what == "offsets":
-        return (torch.arange(dims["experts"] + 1, device="cuda") * count // dims["experts"]).int()
+        return (torch.arange(dims["experts"] + 1, device=DEVICE) * count // dims["experts"]).int()
     if what == "row_index":
-        return torch.randint(0, dims["tokens"], extents, generator=g, device="cuda", dtype=torch.int32)
-    return torch.randperm(count, generator=g, device="cuda").view(extents).int()
+        return torch.randint(0, dims["tokens"], extents, generator=g, device=DEVICE, dtype=torch.int32)
+    return torch.randperm(count, generator=g, device=DEVICE).view(extents).int()
 
 
 def inputs(case, dims, kind, seed):
-    g = torch.Generator(device="cuda").manual_seed(seed)
+    g = torch.Generator(device=DEVICE).manual_seed(seed)
     values = {}
     for name, (extents, what) in case.tensors(dims).items():
+        if callable(what):
+            values[name] = what(extents, dims, g)
+            continue
         if what == "labels":
-            values[name] = torch.randint(0, dims["cols"], extents, generator=g, device="cuda", dtype=torch.int32)
+            values[name] = torch.randint(0, dims["cols"], extents, generator=g, device=DEVICE, dtype=torch.int32)
             continue
         if what in ("offsets", "row_index", "place"):
             values[name] = of_experts(what, dims, extents, g)
             continue
         if what in ("lengths", "columns"):
             low, high = (1, dims["keys"] + 1) if what == "lengths" else (0, dims["n"])
-            values[name] = torch.randint(low, high, extents, generator=g, device="cuda", dtype=torch.int32)
+            values[name] = torch.randint(low, high, extents, generator=g, device=DEVICE, dtype=torch.int32)
             continue
         if what in ("uint8", "int8"):
             low = -128 if what == "int8" else 0
-            values[name] = torch.randint(low, low + 256, extents, generator=g, device="cuda").to(getattr(torch, what))
+            values[name] = torch.randint(low, low + 256, extents, generator=g, device=DEVICE).to(getattr(torch, what))
             continue
         if what == "positive":
-            values[name] = torch.rand(extents, generator=g, device="cuda") + 0.5
+            values[name] = torch.rand(extents, generator=g, device=DEVICE) + 0.5
             continue
-        x = torch.randn(extents, generator=g, device="cuda", dtype=torch.float32)
+        x = torch.randn(extents, generator=g, device=DEVICE, dtype=torch.float32)
         if name.startswith("w_"):  # as weights are, so that nothing overflows behind several layers
             x /= extents[-1] ** 0.5
         values[name] = x.to(getattr(torch, kind if what == "type" else what))
@@ -89,7 +93,7 @@ def outputs(case, dims, kind, library, apart=0):
         code = next((c, b) for n, _, c, b in library.arguments if n == name)
         poison = float("nan") if kinds[code].is_floating_point else 77
         gap = gap_between_rows(extents[-1], apart) if len(extents) > 1 else 0
-        wide = torch.full((*extents[:-1], *(e + gap for e in extents[-1:])), poison, device="cuda", dtype=kinds[code])
+        wide = torch.full((*extents[:-1], *(e + gap for e in extents[-1:])), poison, device=DEVICE, dtype=kinds[code])
         made[name] = wide[..., :extents[-1]] if gap else wide
     return made
 
@@ -130,6 +134,16 @@ def is_right(case, kind, error, tolerance=1.0):
     return not isinstance(error, str) and error <= 8 * case.tolerance * tolerance * (16 if kind == "float32" else 1)
 
 
+def expected_of(case, dims, values):
+    """What the reference gives, in float64 where torch has that."""
+    def with_floats(convert):
+        return {**{n: convert(v) if v.is_floating_point() else v for n, v in values.items()}, **scalars(case, dims)}
+    try:
+        return tuple_of(named(case.reference, with_floats(lambda v: v.double())))
+    except (RuntimeError, NotImplementedError):
+        return tuple_of(named(case.reference, with_floats(lambda v: v.float())))
+
+
 def check(case, dims, kind, library, apart=0):
     """What error_of() says of ours against float64, or a sentence."""
     values = inputs(case, dims, kind, 1)
@@ -139,17 +153,13 @@ def check(case, dims, kind, library, apart=0):
                 wide = torch.empty(v.shape[0], v.shape[1] + gap_between_rows(v.shape[1], apart), device="cuda", dtype=v.dtype)
                 wide[:, :v.shape[1]] = v
                 values[n] = wide[:, :v.shape[1]]
-    wide = {n: v.double() if v.is_floating_point() else v for n, v in values.items()}
-    try:
-        expected = named(case.reference, {**wide, **scalars(case, dims)})
-    except (RuntimeError, NotImplementedError):
-        expected = named(case.reference, {**{n: v.float() if v.is_floating_point() else v for n, v in values.items()}, **scalars(case, dims)})
+    expected = expected_of(case, dims, values)
     results = outputs(case, dims, kind, library, apart)
     library.call({**values, **results, **scalars(case, dims)})()
     torch.cuda.synchronize()
     if not are_gaps_intact(results):
         return "writes between the rows of an output"
-    error = error_of(numbers_of(case, results), tuple_of(expected), kind)
+    error = error_of(numbers_of(case, results), expected, kind)
     if isinstance(error, str):
         return error
     again = outputs(case, dims, kind, library, apart)

@@ -31,24 +31,34 @@ def command(case, folder, devices):
     return words + (["--schedule", schedule] if schedule else [])
 
 
-def build(case, folder, devices):
-    """A sentence where it failed."""
-    name = libraries.name(case)
+def build_by(command, name, folder):
+    """Runs a command that builds the library `name` in the folder, and makes NAME.so of it; a sentence where it failed."""
     library = os.path.join(folder, name + ".so")
-    if os.path.exists(library + ".xz"):  # --keep
-        return None
-    made = subprocess.run(command(case, folder, devices), capture_output=True, text=True)
+    made = subprocess.run(command, capture_output=True, text=True)
     if made.returncode:
         return (made.stderr.strip().splitlines() or ["no message"])[0]
     subprocess.run([os.environ.get("CXX", "c++"), "-shared", "-s", "-o", library + ".part", "-Wl,-Bsymbolic,--gc-sections", "-Wl,--whole-archive",
                     os.path.join(folder, name + ".a"), "-Wl,--no-whole-archive", os.path.join(BUILD, "lib", "libhalyard_runtime.a"),
                     "-Wl,--undefined=halyard_cuda_wrap,--undefined=halyard_cuda_unwrap,--undefined=halyard_cuda_set_stream,--undefined=halyard_last_error",
                     "-lpthread", "-ldl", "-lm"], check=True)
-    with open(library + ".part", "rb") as made, lzma.open(library + ".xz.part", "wb", preset=4) as packed:
+    os.replace(library + ".part", library)
+    for end in (".a", ".h"):
+        os.remove(os.path.join(folder, name + end))
+    return None
+
+
+def build(case, folder, devices):
+    """NAME.so.xz, or a sentence where it failed."""
+    name = libraries.name(case)
+    library = os.path.join(folder, name + ".so")
+    if os.path.exists(library + ".xz"):  # --keep
+        return None
+    if sentence := build_by(command(case, folder, devices), name, folder):
+        return sentence
+    with open(library, "rb") as made, lzma.open(library + ".xz.part", "wb", preset=4) as packed:
         shutil.copyfileobj(made, packed)
     os.replace(library + ".xz.part", library + ".xz")
-    for end in (".a", ".h", ".so.part"):
-        os.remove(os.path.join(folder, name + end))
+    os.remove(library)
     return None
 
 

@@ -126,7 +126,7 @@ def lt_gelu(a, b, bias):
 
 
 CUBES = [dict(m=4096, n=4096, k=4096)]
-TILES = {"large": dict(columns=192, stages=4), "flat": dict(columns=192, stages=5),
+TILES = {"large": dict(rows=128, columns=192, stages=4), "flat": dict(rows=128, columns=192, stages=5),
          "few rows in clusters": dict(rows=64, columns=128, stages=6, cluster=2)}
 ODD_SKINNY = [dict(m=1, n=1, k=1), dict(m=16, n=264, k=72), dict(m=17, n=257, k=65), dict(m=5, n=512, k=1000), dict(m=31, n=96, k=4096)]
 

@@ -5,7 +5,8 @@
  * What kernels for sm_90a stand on (see ../hopper.h): barriers in shared memory, TMA, the tensor cores.
  * Beside what emulator.h finds, errors are: waits that nobody ends, with who waits for what; shared memory that is
  * touched while TMA or the tensor cores are at work there, or before who touches it has waited; stores
- * that no fence has made visible to them; sums that are read too early; work that is not waited for.
+ * that no fence has made visible to them; reads that no fence keeps from seeing what TMA writes next; sums that are read too early; work
+ * that is not waited for.
  */
 
 #pragma GCC visibility push(hidden)

@@ -25,6 +25,7 @@ struct Cell {
     uint32_t readers;  // lanes of reader_warp that read it in this epoch
     uint16_t writer, reader_warp, other_reader;
     uint8_t other_warps, atomic, state;
+    uint16_t read_spread;  // by how much some of these lanes' times may have been below read_time
 };
 
 enum CellState { kPlain, kCopying, kBarrier };  // kCopying: by cp.async
@@ -39,7 +40,7 @@ struct Chunk {
     uint16_t barrier, store_thread;
     uint32_t barrier_time, store_epoch, store_time;  // the thread that waited for the last store from here, and when
     uint32_t group[kMaxWarpgroups];
-    uint32_t reads_epoch, *reads;  // of each thread, where several warps read it
+    uint32_t reads_epoch, *reads;  // of each thread, where several warps read it: at that time or before it; then: at that or after it
 };
 
 constexpr unsigned kChunk = 16;
@@ -112,7 +113,7 @@ inline void note_reader(Cell &c, unsigned at, uint32_t now) {
         return;
     }
     Chunk &chunk = state.chunks[at / kChunk];
-    const size_t bytes = size_t(state.thread_count) * sizeof(uint32_t);
+    const size_t bytes = 2 * size_t(state.thread_count) * sizeof(uint32_t);
     if (!chunk.reads) {
         chunk.reads = static_cast<uint32_t *>(malloc(bytes));
         chunk.reads_epoch = 0;
@@ -123,9 +124,11 @@ inline void note_reader(Cell &c, unsigned at, uint32_t now) {
     }
     for (unsigned left = c.readers; left; left &= left - 1) {
         const int t = c.reader_warp * kWarp + __builtin_ctz(left);
-        chunk.reads[t] = c.read_time > chunk.reads[t] ? c.read_time : chunk.reads[t];
+        uint32_t &latest = chunk.reads[t], &earliest = chunk.reads[state.thread_count + t];
+        latest = c.read_time > latest ? c.read_time : latest;
+        earliest = c.read_time - c.read_spread > earliest ? c.read_time - c.read_spread : earliest;
     }
-    chunk.reads[me.number] = now;
+    chunk.reads[me.number] = chunk.reads[state.thread_count + me.number] = now;
 }
 
 inline void check_read(const SharedAccess &a, bool atomic) {
@@ -155,13 +158,16 @@ inline void check_read(const SharedAccess &a, bool atomic) {
             c.readers = bit;
             c.other_warps = 0;
             c.read_time = now;
+            c.read_spread = 0;
         } else if (c.reader_warp == me.warp) {
             bool all_known = true;
             for (unsigned left = c.readers & ~bit; left && all_known; left &= left - 1) {
                 all_known = known(me.warp * kWarp + __builtin_ctz(left), c.read_time);
             }
+            const uint32_t first = all_known || c.read_time - c.read_spread > now ? now : c.read_time - c.read_spread;
             c.readers = all_known ? bit : c.readers | bit;
             c.read_time = c.read_time > now && !all_known ? c.read_time : now;
+            c.read_spread = uint16_t(c.read_time - first < 0xffff ? c.read_time - first : 0xffff);
         } else {
             note_reader(c, i, now);
         }

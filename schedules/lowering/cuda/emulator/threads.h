@@ -104,6 +104,7 @@ struct State {
     unsigned meetings;      // of lanes of a warp, so far
     int cluster;            // blocks that run together
     uint32_t block, epoch;  // epoch: from one barrier of the block to the next
+    uint32_t first_epoch;   // of the block
     char *shared_memory;
     Cell *cells;
     Chunk *chunks;  // null without an extension
@@ -292,7 +293,7 @@ inline bool wait_at_one_barrier() {
 
 inline void run_block(uint32_t &seed) {
     state.block++;
-    state.epoch++;
+    state.first_epoch = ++state.epoch;
     state.ended = state.at_barrier = 0;
     if (state.extension) {
         state.extension->begin_block();

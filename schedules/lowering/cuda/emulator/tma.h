@@ -131,9 +131,62 @@ Box make_box(const tensor_map &map, const shared<T> &place, int rank, const int 
     return b;
 }
 
+__attribute__((noinline, noreturn)) inline void fail_overtaken(const SharedAccess &a, int reader, const Box &b) {
+    char what[160], tensor[64];
+    name_parameter(tensor, sizeof(tensor), b.map.parameter);
+    snprintf(what, sizeof(what), "race: TMA, which loads from %s for the barrier at byte %u, writes", tensor, mbarriers[b.barrier].at);
+    fail_shared(a, what, reader, " has read without fence_shared() before the barrier that says so: the read may see what TMA writes");
+}
+
+/** Looks for threads whose reads TMA may overtake. A barrier orders what threads do by ordinary accesses (the generic proxy); TMA writes by
+ * another one (PTX ISA, "Async proxy"), so that a read under way may see what TMA writes behind the barrier. Who has read has to call
+ * fence_shared() before it arrives. What the tensor cores read, they read by TMA's proxy: wgmma_wait says that it is done. */
+class OvertakenReads {
+    CommonKnowledge mine;
+    // The last readers that were right: neighbours often have the same.
+    uint32_t good_lanes = 0, good_time = 0, good_epoch = 0;
+    uint16_t good_warp = 0;
+    const Chunk *good_chunk = nullptr;
+
+public:
+    OvertakenReads() : mine(state.current->number, 1) {}
+
+    /** A thread that has read the byte in this block, and no fence of which the current thread knows of; -1: none. */
+    int find(const Cell &c, const Chunk &chunk) {
+        if (c.read_epoch < state.first_epoch) {
+            return -1;
+        }
+        if (c.other_warps && &chunk != good_chunk && chunk.reads_epoch == c.read_epoch) {
+            const uint32_t *const reads = chunk.reads + state.thread_count;
+            for (int t = 0; t < state.thread_count; t++) {
+                if (reads[t] && !fenced(t, reads[t], c.read_epoch, mine)) {
+                    return t;
+                }
+            }
+            good_chunk = &chunk;
+        }
+        const uint32_t time = c.read_time - c.read_spread;
+        if (c.readers == good_lanes && time == good_time && c.read_epoch == good_epoch && c.reader_warp == good_warp) {
+            return -1;
+        }
+        for (unsigned left = c.readers; left; left &= left - 1) {
+            const int t = c.reader_warp * kWarp + __builtin_ctz(left);
+            if (!fenced(t, time, c.read_epoch, mine)) {
+                return t;
+            }
+        }
+        good_lanes = c.readers;
+        good_time = time;
+        good_epoch = c.read_epoch;
+        good_warp = c.reader_warp;
+        return -1;
+    }
+};
+
 /** As check_write, for TMA; what is left to find are those that do not know each other. */
-inline void check_load(const SharedAccess &a) {
+inline void check_load(const SharedAccess &a, const Box &b) {
     CommonKnowledge mine(state.current->number, 1);
+    OvertakenReads reads;
     for (unsigned i = a.at; i < a.at + unsigned(a.bytes); i += kChunk) {
         SharedAccess here = a;
         here.at = i;
@@ -160,6 +213,9 @@ inline void check_load(const SharedAccess &a) {
             if (const int other = c.read_epoch == state.epoch ? unknown_reader(c, k) : -1; other >= 0) {
                 fail_shared(here, "race: TMA writes", other, " has read with no barrier since");
             }
+            if (const int other = reads.find(c, chunk); other >= 0) {
+                fail_overtaken(here, other, b);
+            }
             if (c.writer < kFirstAgent && !fenced(c.writer, c.write_time, c.write_epoch, mine)) {
                 fail_shared(here, "TMA writes", c.writer, " has written, without fence_shared() and a barrier after it");
             }
@@ -177,7 +233,7 @@ void load_box(const shared<T> &to, const tensor_map &map, const shared<uint64_t>
         fail("the barrier at byte %u is not there for TMA: barriers_ready() is missing after barrier_init", m.at);
     }
     check_tensor(b, kReads);
-    check_load(to.access(b.bytes, 128));
+    check_load(to.access(b.bytes, 128), b);
     for (unsigned i = b.at / kChunk; i < (b.at + unsigned(b.bytes)) / kChunk; i++) {
         Chunk &c = state.chunks[i];
         c.copying = 1;
