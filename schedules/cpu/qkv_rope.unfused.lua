@@ -15,7 +15,8 @@ return schedule "qkv_rope" {
     local lanes = target:lanes "f32"
     rows.materialise({ k.angle_turn }, { row = "token", inner = "member", lanes = lanes, task = 4 })
     for _, to in ipairs(front.projections(k)) do
-      gemm.register_tiles(k["linear_" .. to.name]:compute_root(), k["acc_" .. to.name], gemm.packed(target, k.x, k.x_f, {
+      local linear = k["linear_" .. to.name]:compute_root():align_bounds("col", p.panel)
+      gemm.register_tiles(linear, k["acc_" .. to.name], gemm.packed(target, k.x, k.x_f, {
         shared = true, m = k.x:dim(1):extent(), panel = p.panel, tiles = "never",
       }))
       for _, sum in ipairs { "sum_sq_", "peak_" } do
