@@ -75,7 +75,16 @@ public:
         // Rows that are none are read as one that is, so that a schedule may round them up.
         x_f(k, row) = load_f32(x(k, get_target().has_gpu_feature() ? row_at(x, row, get_target()) : clamp(row, 0, max(tokens - 1, 0))));
 
-        q(i, head, token) = store_as(type, rotated(0, q.dim(1).extent())(i, head, token));
+        const Func of_q = rotated(0, q.dim(1).extent());
+        if (get_target().has_gpu_feature()) {
+            // By the loops of the rows of the cache, of which Halide does not see that no two are one: so that a block may have all three.
+            const RDom each(0, tokens, "token");
+            q(i, head, token) = undef(type);
+            q(i, head, clamp(each, 0, max(tokens - 1, 0))) = store_as(type, of_q(i, head, each));
+            Func(q).update(0).allow_race_conditions();
+        } else {
+            q(i, head, token) = store_as(type, of_q(i, head, token));
+        }
         cache.store(cache.k, rotated(1, cache.heads()), d, tokens, get_target());
         cache.store(cache.v, projected(2, cache.heads()), d, tokens, get_target());
 
@@ -85,7 +94,8 @@ public:
         x.dim(1).set_bounds(0, tokens);
         rotation.positions().dim(0).set_bounds(0, tokens);
         cache.constrain(*this, d, tokens);
-        read_only_if(*this, tokens > 0, {"x", "positions", "slots", "cos_table", "sin_table"}, Granted::kNo);
+        read_only_if(*this, tokens > 0, {"x", "positions", "slots", "cos_table", "sin_table", get_target().has_gpu_feature() ? "q" : ""},
+                     Granted::kNo);
     }
 
 private:

@@ -64,7 +64,9 @@ public:
         RDom stored = token;
         stored.where(slot >= 0 && rows > 0 && of_page < pages);
         const Expr to = clamp(slot % max(rows, 1), 0, max(rows - 1, 0)), to_page = clamp(of_page, 0, max(pages - 1, 0));
-        Expr value = element(i, head, stored);
+        // On a GPU the loops over heads of q may have those of a cache, which has fewer.
+        const Expr of_head = target.has_gpu_feature() ? min(head, max(heads() - 1, 0)) : Expr(head);
+        Expr value = element(i, of_head, stored);
         if (part.scales) {
             Func peak("peak_" + part.name), inv_scale("inv_scale_" + part.name);
             Var t("token");
@@ -73,9 +75,9 @@ public:
             peak(head, t) = max(peak(head, t), magnitude_bits(element(r, head, t)));
             inv_scale(head, t) = inverse_own_scale(output(), reinterpret<float>(peak(head, t)));
             (*part.scales)(place, head, page) = undef<float>();
-            (*part.scales)(to, head, to_page) = own_scale_of(output(), reinterpret<float>(peak(head, stored)));
+            (*part.scales)(to, head, to_page) = own_scale_of(output(), reinterpret<float>(peak(of_head, stored)));
             Func(*part.scales).update(0).allow_race_conditions();
-            value = quantize(output(), value, inv_scale(head, stored), 0, target);
+            value = quantize(output(), value, inv_scale(of_head, stored), 0, target);
         } else {
             value = store_as(stored_type(), value);
         }

@@ -1,7 +1,6 @@
--- The front of attention on the tensor cores: the projections in one kernel, as in qkv_projection.lua, whose sums go to L2 in f32; then a
--- warp takes a head of a token: norm by shuffles, rotation and scale in registers, and the row to where its slot says.
+-- The front of attention on the tensor cores: the projections, whose sums go to L2 in f32; then one kernel, in which a warp takes a head of
+-- a token, of q, k and v: norm by shuffles, rotation and scale in registers, and the row to where its slot says.
 
-local front = require "lib.qkv_rope"
 local gemm = require "lib.gpu_gemm"
 local gpu = require "lib.gpu_qkv_rope"
 local grid = require "lib.gpu_grid"
@@ -36,6 +35,6 @@ return schedule "qkv_rope" {
 
   apply = function(k, p)
     gpu.products(k, p)
-    for _, to in ipairs(front.projections(k)) do gpu.heads(k, to, p) end
+    gpu.heads(k, p)
   end,
 }

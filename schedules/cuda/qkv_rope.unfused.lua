@@ -2,7 +2,6 @@
 -- to memory, each by a kernel of its own, and then the rows that the slots name.
 
 local elementwise = require "lib.gpu_elementwise"
-local front = require "lib.qkv_rope"
 local gemm = require "lib.gpu_gemm"
 local gpu = require "lib.gpu_qkv_rope"
 
@@ -32,6 +31,6 @@ return schedule "qkv_rope" {
       col = "member", rows = { "block", "token" }, threads = p.threads, unroll = p.unroll, vector = 1,
     })
     gpu.products(k, p)
-    for _, to in ipairs(front.projections(k)) do gpu.in_passes(k, to, p) end
+    for _, to in ipairs(gpu.projections(k)) do gpu.in_passes(k, to, p) end
   end,
 }

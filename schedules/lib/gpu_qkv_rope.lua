@@ -8,6 +8,13 @@ local reduce = require "lib.gpu_reduce"
 
 local gpu = {}
 
+-- What stores each projection, as qkv_rope.lua has it; q too is an update over its tokens.
+function gpu.projections(k)
+  local list = front.projections(k)
+  list[1].stage = k.q:update(0)
+  return list
+end
+
 -- Versions by the tiles of the product, and by the neighbouring elements that a thread may have: all of them are turned or none. Each sets
 -- the parameter "vector".
 function gpu.versions(k, p, target)
@@ -34,16 +41,22 @@ end
 --     ->
 --   blocks tile: as gemm.tensor_tiles() has it
 function gpu.products(k, p)
-  for _, to in ipairs(front.projections(k)) do
-    gemm.tensor_tiles(k["linear_" .. to.name]:compute_root(), k["acc_" .. to.name], p)
+  for _, to in ipairs(gpu.projections(k)) do
+    local linear, heads = k["linear_" .. to.name]:compute_root(), to.out:dim(to.name == "q" and 1 or 2):extent()
+    linear:bound("col", 0, k.q:dim(0):extent() * heads):bound("row", 0, k.x:dim(1):extent())
+    gemm.tensor_tiles(linear, k["acc_" .. to.name], p)
   end
 end
 
--- Nothing is computed where rows of a cache are left as they are, but Halide takes it for something that the host does.
-local function leave(out, inside)
-  out:split("place", 32, "guard", "block", "thread")
-  out:reorder(table.unpack(inside))
-  out:gpu_blocks { "block", "head", "page" }:gpu_threads "thread":never_partition_all()
+-- Nothing is computed where rows are left as they are, but Halide takes it for something that the host does.
+--
+-- row, blocks    the loops over rows, and over what they are of        within    that of an element, if there is one
+local function leave(out, row, blocks, within)
+  out:split(row, 32, "guard", "block", "thread")
+  local order = { "thread", "block", table.unpack(blocks) }
+  if within then table.insert(order, 1, within) end
+  out:reorder(table.unpack(order))
+  out:gpu_blocks { "block", table.unpack(blocks) }:gpu_threads "thread":never_partition_all()
 end
 
 -- Has a block store a head of a token, and its scale.
@@ -52,24 +65,31 @@ local function store(to, o)
   to.stage:reorder("lane", "step", "chunk", "thread", "head", "token")
   to.stage:gpu_blocks { "head", "token" }:gpu_threads "thread"
   grid.in_registers(to.stage)
-  if to.name ~= "q" then leave(to.out, { "i", "thread", "block", "head", "page" }) end
+  if to.name == "q" then leave(to.out, "token", { "head" }, "i") else leave(to.out, "place", { "head", "page" }, "i") end
   if to.scales then
     to.scales:update(0):reorder("head", "token"):gpu_blocks { "head", "token" }
-    leave(to.scales, { "thread", "block", "head", "page" })
+    leave(to.scales, "place", { "head", "page" })
   end
 end
 
 -- Has a warp take a head of a token from its projection: the norm by shuffles, the rotation in registers, the row to where it belongs.
 --
---   for token: for head: sum of squares; for i: k
+--   for token: for head: sum of squares; for i: q; and so k and v
 --     ->
 --   blocks head, token
 --     sum of squares, peak = part of all threads
---     threads thread: for chunk: unrolled step: k            -- vectors of neighbours
---     k_scale
-function gpu.heads(k, to, p)
+--     threads thread: for chunk: unrolled step: q            -- vectors of neighbours
+--     if it is one of theirs: k, k_scale, v, v_scale, likewise
+function gpu.heads(k, p)
+  local list = gpu.projections(k)
+  for n, to in ipairs(list) do gpu.head(k, to, p, n > 1 and list[1].stage) end
+end
+
+-- The same of one of them, in the blocks of `with`, if that is a stage.
+function gpu.head(k, to, p, with)
   local o = { at = { to.out, "head" }, threads = 32, vector = p.vector, unroll = p.unroll }
   store(to, o)
+  if with then to.stage:compute_with(with, "head") end
   -- One head, the one that the block has: with two outputs Halide would make a range of theirs.
   local function statistic(value, sum, vector)
     for _, func in ipairs { value, sum } do func:bound_extent("head", 1):bound_extent("token", 1) end
