@@ -113,7 +113,8 @@ private:
         w[n].multiply(acc(col, row), x.width(), col, columns, [&](const Expr &depth) { return x_f(depth, row); });
         const Expr sum = acc(col, row);
         linear(col, row) = bias[n] ? sum + load_f32((*bias[n])(clamp(col, 0, max(columns - 1, 0)))) : sum;
-        return [=](const Expr &element) { return linear(head * d + element, token); };
+        // Of a factor of which the sign is known, Halide finds the columns that a head needs.
+        return [=](const Expr &element) { return linear(head * max(d, 1) + element, token); };
     }
 
     /** The heads of projection `n`: a Func over [i, head, token]. */

@@ -62,7 +62,7 @@ public:
         const RDom token(0, tokens, "token");
         const Expr slot = (*slots_)(clamp(token, 0, max(tokens - 1, 0))), of_page = slot / max(rows, 1);
         RDom stored = token;
-        stored.where(slot >= 0 && rows > 0 && of_page < pages);
+        stored.where(slot >= 0 && of_page < select(rows > 0, pages, 0));
         const Expr to = clamp(slot % max(rows, 1), 0, max(rows - 1, 0)), to_page = clamp(of_page, 0, max(pages - 1, 0));
         // On a GPU the loops over heads of q may have those of a cache, which has fewer.
         const Expr of_head = target.has_gpu_feature() ? min(head, max(heads() - 1, 0)) : Expr(head);

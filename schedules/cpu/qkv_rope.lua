@@ -32,5 +32,6 @@ return schedule "qkv_rope" {
       }))
       front.heads(k, to, lanes)
     end
+    front.together(k)
   end,
 }

@@ -100,6 +100,12 @@ function front.heads(k, to, lanes)
   end
 end
 
+-- The jobs of q, k and v in one parallel loop, where those of scales are not within: so that no thread waits before k and v.
+function front.together(k)
+  local q, keys, values = table.unpack(front.projections(k))
+  if not keys.scales then q.out:side_by_side(keys.out, values.out) end
+end
+
 -- Angles that are computed, once for all heads.
 function front.angles(k, lanes)
   if k:has "frequencies" then k.angle_turn:compute_root():parallel("token", 4, "guard"):vectorize("member", lanes, "guard") end
