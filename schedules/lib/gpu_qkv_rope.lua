@@ -62,12 +62,12 @@ end
 -- Has a block store a head of a token, and its scale.
 local function store(to, o)
   grid.over_threads(to.stage, "i", o)
-  to.stage:reorder("lane", "step", "chunk", "thread", "head", "token")
-  to.stage:gpu_blocks { "head", "token" }:gpu_threads "thread"
+  to.stage:reorder("lane", "step", "chunk", "thread", "token", "head")
+  to.stage:gpu_blocks { "token", "head" }:gpu_threads "thread"
   grid.in_registers(to.stage)
   if to.name == "q" then leave(to.out, "token", { "head" }, "i") else leave(to.out, "place", { "head", "page" }, "i") end
   if to.scales then
-    to.scales:update(0):reorder("head", "token"):gpu_blocks { "head", "token" }
+    to.scales:update(0):reorder("token", "head"):gpu_blocks { "token", "head" }
     leave(to.scales, "place", { "head", "page" })
   end
 end
@@ -76,7 +76,7 @@ end
 --
 --   for token: for head: sum of squares; for i: q; and so k and v
 --     ->
---   blocks head, token
+--   blocks token, head
 --     sum of squares, peak = part of all threads
 --     threads thread: for chunk: unrolled step: q            -- vectors of neighbours
 --     if it is one of theirs: k, k_scale, v, v_scale, likewise
@@ -87,9 +87,9 @@ end
 
 -- The same of one of them, in the blocks of `with`, if that is a stage.
 function gpu.head(k, to, p, with)
-  local o = { at = { to.out, "head" }, threads = 32, vector = p.vector, unroll = p.unroll }
+  local o = { at = { to.out, "token" }, threads = 32, vector = p.vector, unroll = p.unroll }
   store(to, o)
-  if with then to.stage:compute_with(with, "head") end
+  if with then to.stage:compute_with(with, "token") end
   -- One head, the one that the block has: with two outputs Halide would make a range of theirs.
   local function statistic(value, sum, vector)
     for _, func in ipairs { value, sum } do func:bound_extent("head", 1):bound_extent("token", 1) end
@@ -98,7 +98,7 @@ function gpu.head(k, to, p, with)
   end
   if k:has("sum_sq_" .. to.name) then statistic(k["inv_rms_" .. to.name], k["sum_sq_" .. to.name], p.vector) end
   if to.scales then
-    to.scales:update(0):compute_with(to.stage, "head")
+    to.scales:update(0):compute_with(to.stage, "token")
     -- Of neighbours that are turned Halide makes no vector that could be reduced.
     statistic(k["inv_scale_" .. to.name], k["peak_" .. to.name], k:has("swapped_neighbours_" .. to.name) and 1 or p.vector)
   end
