@@ -22,11 +22,13 @@ function gpu.versions(k, p, target)
   local turned = k:has "swapped_neighbours_q" and half * 2 or half
   local columns = { k.w_q_nk:dim(1):extent(), k.w_k_nk:dim(1):extent(), k.w_v_nk:dim(1):extent() }
   local size = { rows = k.x:dim(1):extent(), columns = columns, depth = k.x:dim(0):extent() }
-  local tiles = p.rows > 0 and { {} } or gemm.versions(size, target, { in_one_block = true, invariant = p.invariant })
-  if p.vector > 0 then return tiles end
+  local function tiles(often)
+    return p.rows > 0 and { {} } or gemm.versions(size, target, { in_one_block = true, invariant = p.invariant, often = often })
+  end
+  if p.vector > 0 then return tiles() end
   local versions = {}
   for _, v in ipairs { { when = turned:multiple_of(4), vector = 4 }, { vector = 1 } } do
-    for _, tile in ipairs(tiles) do
+    for _, tile in ipairs(tiles(v.vector == 1)) do
       local version = { when = v.when, vector = v.vector }
       for name, value in pairs(tile) do version[name] = value end
       table.insert(versions, version)
