@@ -29,12 +29,11 @@ namespace halyard {
 /** The type of the queries, another one, or 8 bits, which are multiplied by a scale. */
 enum class CacheType { kSame, kF32, kF16, kBF16, kInt8, kE4M3, kE5M2 };
 
-/** A member of a generator, of which its parameters are then parameters. */
-class Cache {
+/** How a cache is stored: a base of members of generators, of which its parameters are then parameters. */
+class CacheStorage {
 public:
     /** Of 8 bits, a key and a value of a head have a scale each: k_scale and v_scale [keys, key_heads, batch] of f32, of pages k_scale_pages and
-     * v_scale_pages [page, key_heads, pages in all]; a stride of 0 broadcasts. Numbers of float8_e4m3 and float8_e5m2 are given as
-     * bytes (math/float8.h). */
+     * v_scale_pages [page, key_heads, pages in all]. Numbers of float8_e4m3 and float8_e5m2 are given as bytes (math/float8.h). */
     Halide::GeneratorParam<CacheType> cache_type{"cache_type",
                                                  CacheType::kSame,
                                                  {{"same", CacheType::kSame},
@@ -46,29 +45,6 @@ public:
                                                   {"float8_e5m2", CacheType::kE5M2}}};
     /** Tokens of a page; 0: there are no pages. */
     Number page{"page", 0, 0, 4096};
-
-    /** Adds keys, values and the table of pages. `type` is that of the queries; `padded`: sequences have lengths. */
-    void add_to(Halide::Internal::GeneratorBase &generator, const Halide::Type &type, bool padded) {
-        using namespace Halide;
-        type_ = type;
-        if (is_paged() && !padded) {
-            throw CompileError("page is for sequences with lengths, which padded=true adds: their last pages are not full");
-        }
-        k_ = generator.add_input<Buffer<>>(is_paged() ? "k_pages" : "k", stored_type(), 4);
-        v_ = generator.add_input<Buffer<>>(is_paged() ? "v_pages" : "v", stored_type(), 4);
-        if (is_paged()) {
-            page_table_ = generator.add_input<Buffer<>>("page_table", Int(32), 2);
-        }
-    }
-
-    /** Adds the scales. */
-    void add_scales(Halide::Internal::GeneratorBase &generator) {
-        using namespace Halide;
-        if (is_scaled()) {
-            k_scale_ = generator.add_input<Buffer<>>(is_paged() ? "k_scale_pages" : "k_scale", Float(32), 3);
-            v_scale_ = generator.add_input<Buffer<>>(is_paged() ? "v_scale_pages" : "v_scale", Float(32), 3);
-        }
-    }
 
     /** Of an element. */
     Halide::Type stored_type() const {
@@ -95,6 +71,41 @@ public:
     /** Whether elements are of another type than queries. */
     bool is_converted() const {
         return stored_type() != type_;
+    }
+
+protected:
+    /** The name of an argument, which those of pages have with "_pages" behind it. */
+    std::string argument(const std::string &name) const {
+        return is_paged() ? name + "_pages" : name;
+    }
+
+    Halide::Type type_;  // of queries
+};
+
+/** A cache that is read. Scales may be broadcast by a stride of 0. */
+class Cache : public CacheStorage {
+public:
+    /** Adds keys, values and the table of pages. `type` is that of the queries; `padded`: sequences have lengths. */
+    void add_to(Halide::Internal::GeneratorBase &generator, const Halide::Type &type, bool padded) {
+        using namespace Halide;
+        type_ = type;
+        if (is_paged() && !padded) {
+            throw CompileError("page is for sequences with lengths, which padded=true adds: their last pages are not full");
+        }
+        k_ = generator.add_input<Buffer<>>(argument("k"), stored_type(), 4);
+        v_ = generator.add_input<Buffer<>>(argument("v"), stored_type(), 4);
+        if (is_paged()) {
+            page_table_ = generator.add_input<Buffer<>>("page_table", Int(32), 2);
+        }
+    }
+
+    /** Adds the scales. */
+    void add_scales(Halide::Internal::GeneratorBase &generator) {
+        using namespace Halide;
+        if (is_scaled()) {
+            k_scale_ = generator.add_input<Buffer<>>(argument("k_scale"), Float(32), 3);
+            v_scale_ = generator.add_input<Buffer<>>(argument("v_scale"), Float(32), 3);
+        }
     }
 
     /** Keys that a sequence has room for, heads of these, elements of a value, and sequences. */
@@ -178,7 +189,6 @@ private:
         return cache_type == CacheType::kE4M3 ? scale * kFactorOfE4M3 : scale;
     }
 
-    Halide::Type type_;
     Halide::GeneratorInput<Halide::Buffer<>> *k_ = nullptr, *v_ = nullptr, *page_table_ = nullptr, *k_scale_ = nullptr, *v_scale_ = nullptr;
 };
 

@@ -24,6 +24,28 @@ inline std::map<std::string, ScaleOf> scales_of() {
     return {{"tensor", ScaleOf::kTensor}, {"row", ScaleOf::kRow}, {"block", ScaleOf::kBlock}};
 }
 
+/** A magnitude as an integer, in the order of magnitudes: a NaN is the largest, where a maximum of floats forgets what it had before
+ * one. */
+inline Halide::Expr magnitude_bits(const Halide::Expr &value) {
+    return f32_bits(value) & 0x7fffffff;
+}
+
+/** The largest number of a symmetric type of 8 bits. */
+inline float largest_8_bit(OutputType output) {
+    return is_float8(output) ? largest_float8(float8_of(output)) : 127.0f;
+}
+
+/** The scale by which `largest` becomes the largest number of the type, */
+inline Halide::Expr own_scale_of(OutputType output, const Halide::Expr &largest) {
+    return largest * (1 / largest_8_bit(output));
+}
+
+/** and what is multiplied by for it. Of what rounds to a scale of 0, all is 0; of a NaN, all is NaN, or 0 of integers. */
+inline Halide::Expr inverse_own_scale(OutputType output, const Halide::Expr &largest) {
+    const float most = largest_8_bit(output);
+    return is_float8(output) ? Halide::select(magnitude_bits(largest) < f32_bits(most * 0x1p-126f), 0.0f, most / largest) : most / largest;
+}
+
 /** The scales of an output y [cols, rows], of f32: row_scale [rows], or block_scale [ceil(cols / 128), rows]. */
 class OwnScale {
 public:
@@ -53,8 +75,7 @@ public:
                             const Halide::Var &col, const Halide::Var &row, const Halide::Expr &cols, const Halide::OutputImageParam &y,
                             const Halide::Target &target) {
         using namespace Halide;
-        // Magnitudes as integers in their order: a NaN is the largest, where a maximum of floats forgets what it had before one.
-        const auto magnitude = [&](const Expr &at) { return f32_bits(element(at)) & 0x7fffffff; };
+        const auto magnitude = [&](const Expr &at) { return magnitude_bits(element(at)); };
         std::vector<Expr> of = {row}, of_col = {row};
         if (scaling_ == ScaleOf::kRow) {
             RDom r(0, cols, "col");
@@ -69,12 +90,9 @@ public:
             peak_(of) = 0;
             peak_(of) = max(peak_(of), magnitude(unsafe_promise_clamped(at, 0, cols - 1)));
         }
-        const float most = is_float8(output_) ? largest_float8(float8_of(output_)) : 127.0f;
         const Expr largest = reinterpret<float>(peak_(of)) * factor;
-        (*scales_)(of) = largest * (1 / most);
-        // Of what rounds to a scale of 0, all is 0; of a NaN, all is NaN, or 0 of integers.
-        inv_scale_(of) = is_float8(output_) ? select((f32_bits(largest) & 0x7fffffff) < f32_bits(most * 0x1p-126f), 0.0f, most / largest)
-                                            : most / largest;
+        (*scales_)(of) = own_scale_of(output_, largest);
+        inv_scale_(of) = inverse_own_scale(output_, largest);
         const int rows_at = int(of.size()) - 1;
         scales_->dim(rows_at).set_bounds(y.dim(1).min(), y.dim(1).extent());
         if (scaling_ == ScaleOf::kBlock) {

@@ -768,7 +768,7 @@ function Func:reorder_storage(...) end
 ---@return self
 function Func:stream(above) end
 
---- Makes the parallel loops of this Func and of others one parallel loop over all their jobs: a horizontal fusion. Threads are called once, and none of them waits for the last job of one Func before it begins with the next. The outermost loop of each is parallel, as specialised as it likes; none reads what another computes, and none has updates. Each job computes what it did, so that results are the same. A job costs 4 to 30 ns more.
+--- Makes the parallel loops of this Func and of others one parallel loop over all their jobs: a horizontal fusion. Threads are called once, and none of them waits for the last job of one Func before it begins with the next. The outermost loop of each is parallel, as specialised as it likes; none reads what another computes, and none has stages that follow each other: no updates, but one of a Func that is undefined elsewhere, as of rows that an index names. Each job computes what it did, so that results are the same. A job costs 4 to 30 ns more.
 ---
 ---```text
 ---parallel job < n: q = ...

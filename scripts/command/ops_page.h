@@ -54,6 +54,12 @@ of f32 of a tie, the two may be one step apart.
 the number of frequencies. Angles are position * frequency without rounding, for a product of up to 2^20. A position for which the tables have no row takes
 the nearest that they have. Several arrays side by side, as q and k of one product, are turned in one call, as heads of one view.
 
+**The front of attention.** `qkv_rope` stores k and v as decode_attention reads them, in any `cache_type` and in pages or not; of 8 bits with
+a scale for each token and head, by which the largest of the row becomes the largest number of the type. A slot counts the rows of all sequences or
+pages, one after the other: keys * sequence + key, or page * number + place in it, which is vLLM's slot_mapping. A slot that is none, as -1, stores
+nothing, and what no slot names is left as it was. Where tokens share a slot, each element there is one of theirs, whichever. Projections, norm
+(`qk_norm=weight`, or `one_plus_weight` as Gemma has it) and rotation are f32 and not rounded in between.
+
 **Large arrays.** An array has fewer than 2^31 elements, counted with its strides, or the call is an error. On the host
 `--target avx2-large_buffers` (a suffix to any level) makes a library with indices of 64 bits.
 

@@ -1,5 +1,6 @@
 #include "kernel/buffer.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
@@ -192,14 +193,17 @@ void HostBuffer::poison() {
     each([&](size_t, uint8_t *p) { std::memset(p, kPoison, type().bytes()); });
 }
 
-bool HostBuffer::poisoned() const {
-    bool intact = true;
-    each([&](size_t, const uint8_t *p) {
-        for (int b = 0; b < type().bytes(); b++) {
-            intact = intact && p[b] == kPoison;
-        }
+std::vector<bool> HostBuffer::poisoned_elements() const {
+    std::vector<bool> elements(size());
+    each([&](size_t number, const uint8_t *p) {
+        elements[number] = std::all_of(p, p + type().bytes(), [](uint8_t byte) { return byte == kPoison; });
     });
-    return intact;
+    return elements;
+}
+
+bool HostBuffer::poisoned() const {
+    const std::vector<bool> elements = poisoned_elements();
+    return std::find(elements.begin(), elements.end(), false) == elements.end();
 }
 
 bool HostBuffer::surroundings_intact() const {

@@ -64,6 +64,9 @@ public:
     /** True while every element is poison: nothing was written. */
     bool poisoned() const;
 
+    /** Which elements are, in order. */
+    std::vector<bool> poisoned_elements() const;
+
     /** True while every byte that belongs to no element is poison: the kernel wrote only where it may. */
     bool surroundings_intact() const;
 

@@ -66,6 +66,10 @@ void fill(HostBuffer &buffer, const KernelArgument &argument, const Dims &dims, 
         }
     } else if (argument.name == "row_index" && top_k != dims.end()) {
         buffer.fill_random(seed, 0, double(dims.at("tokens")));
+    } else if (argument.name == "slots") {  // rows of a cache: each token another one
+        for (int token = 0; token < buffer.extents()[0]; token++) {
+            buffer.set({token}, token);
+        }
     } else if (argument.name == "lengths" && keys != dims.end()) {
         buffer.fill(double(keys->second));            // nothing is padding: the work that the flops count
     } else if (integer && argument.type.bits == 8) {  // quantised values

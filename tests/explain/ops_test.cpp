@@ -26,6 +26,9 @@ struct ByHand {
 const std::map<std::string, ByHand> &by_hand() {
     const auto product = [](const Dims &d) { return 2.0 * double(d.at("m") * d.at("n") * d.at("k")); };
     const auto projections = [](const Dims &d) { return 2.0 * double(d.at("m") * d.at("depth") * (d.at("n_q") + 2 * d.at("n_kv"))); };
+    const auto fronts = [](const Dims &d) {
+        return 2.0 * double(d.at("tokens") * d.at("depth") * d.at("d") * (d.at("heads") + 2 * d.at("key_heads")));
+    };
     const auto block = [](const Dims &d) { return 2.0 * double(d.at("m") * d.at("hidden") * (2 * d.at("k") + d.at("n"))); };
     const auto scores = [](const Dims &d) {
         return 4.0 * double(d.at("d") * d.at("queries") * d.at("keys") * d.at("heads") * d.at("batch"));
@@ -51,6 +54,7 @@ const std::map<std::string, ByHand> &by_hand() {
         {"swiglu_mlp_int8", {block}},
         {"qkv_projection", {projections}},
         {"qkv_projection_int8", {projections}},
+        {"qkv_rope", {fronts}},
         {"attention", {scores}},
         {"decode_attention", {scores}},
         {"conv2d", {windows, 0.05}},
@@ -123,7 +127,7 @@ TEST_CASE("Every op is explained: as JSON, as a table and as a page", "[ops]") {
             CHECK(contains(table, s.at("stage")));
         }
         // q, k and v, whose parallel loops are one.
-        const bool side_by_side = op.name.compare(0, 14, "qkv_projection") == 0;
+        const bool side_by_side = op.name.compare(0, 14, "qkv_projection") == 0 || op.name == "qkv_rope";
         CHECK(contains(table, "The parallel loops of q, k, v are one") == side_by_side);
         const std::string page = halyard::explanation_html(all, machine);
         CHECK(count(page, "<tr class=\"stage\">") >= 1);

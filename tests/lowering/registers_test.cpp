@@ -60,6 +60,8 @@ TEST_CASE("sums of products stay in registers", "[registers]") {
         {"splade", "", {}},
         {"moe_router", "", {}},
         {"qkv_projection", "", {}},
+        {"qkv_rope", "", {}},
+        {"qkv_rope", "", {"qk_norm=weight", "cache_type=int8"}},
         {"swiglu", "", {}},
         {"swiglu_mlp", "", {}},
         {"rms_norm_gemm", "", {}},

@@ -211,6 +211,56 @@ TEST_CASE("two groups, and a loop of one turn, which Halide leaves out", "[side_
     CHECK(wrong == 0);
 }
 
+TEST_CASE("rows that an index names stand beside an output, and the others stay as they were", "[side_by_side]") {
+    ImageParam x(Int(32), 2, "x"), to(Int(32), 1, "to");
+    Func plain("plain"), rows("rows"), twice("twice");
+    const Expr last = x.dim(1).extent() - 1;
+    const RDom r(0, x.dim(1).extent(), "r");
+    const Expr place = to(min(r, last));  // tails of splits ask for it before they are left out
+    RDom stored = r;
+    stored.where(place >= 0);
+    plain(col, row) = x(col, row) + 1;
+    rows(col, row) = undef<int>();
+    rows(col, clamp(place, 0, last)) = x(col, stored) * 3;
+    rows.update(0).allow_race_conditions();
+    twice(col, row) = undef<int>();
+    twice(col, clamp(place, 0, last)) = 1;
+    twice(col, clamp(place, 0, last)) += 1;
+    CHECK(only_stage(plain.function()) == &plain.function().definition());
+    CHECK(only_stage(rows.function()) == &rows.function().update(0));
+    CHECK(only_stage(twice.function()) == nullptr);
+
+    in_jobs(plain, 3);
+    RVar in_job("in_job"), of_rows("of_rows");
+    rows.update(0).split(r, of_rows, in_job, 4, TailStrategy::GuardWithIf).reorder(col, in_job, of_rows).parallel(of_rows);
+    Pipeline p({plain, rows});
+    SideBySide group{{plain.function(), rows.function()}, {"plain", "rows"}, [](const std::string &m) { throw std::runtime_error(m); }};
+    p.add_custom_lowering_pass(put_side_by_side(group).release());
+    p.jit_handlers().custom_do_par_for = count_jobs;
+    constexpr int kCols = 5, kRows = 11, kKept = -77;
+    Buffer<int> in(kCols, kRows), index(kRows), a(kCols, kRows), b(kCols, kRows);
+    in.for_each_element([&](int i, int j) { in(i, j) = 10 * j + i; });
+    index.for_each_element([&](int j) { index(j) = j % 3 == 1 ? -1 : (j * 4) % kRows; });
+    b.fill(kKept);
+    x.set(in);
+    to.set(index);
+    loops.clear();
+    p.realize({a, b});
+    CHECK(loops == std::vector<int>{(kRows + 2) / 3 + (kRows + 3) / 4});
+    std::vector<int> from(kRows, -1);
+    for (int j = 0; j < kRows; j++) {
+        if (index(j) >= 0) {
+            from[size_t(index(j))] = j;
+        }
+    }
+    int wrong = 0;
+    in.for_each_element([&](int i, int j) {
+        const int source = from[size_t(j)];
+        wrong += a(i, j) != in(i, j) + 1 || b(i, j) != (source < 0 ? kKept : 3 * in(i, source));
+    });
+    CHECK(wrong == 0);
+}
+
 TEST_CASE("two cases may have one name for different numbers of jobs", "[side_by_side]") {
     using namespace Halide::Internal;
     const Expr n = Variable::make(Int(32), "n"), many = Variable::make(Bool(), "many");

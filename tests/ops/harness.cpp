@@ -259,11 +259,18 @@ size_t number_in_whole(const HostBuffer &output, const std::vector<int> &full, s
 std::string compare(const HostBuffer &output, const std::vector<double> &got, const std::vector<Expected> &want) {
     std::string first;
     size_t wrong = 0;
+    const std::vector<bool> poisoned = output.poisoned_elements();
     for (size_t i = 0; i < got.size(); i++) {
         const auto at = [&] { return fmt::format("{}", fmt::join(index_of(i, output.extents()), ",")); };
         const Expected &w = want[i];
         if (!std::isnan(w.value) && !std::isinf(w.value) && !std::isfinite(w.error)) {
             return fmt::format("the reference gives no bound at ({})", at());
+        }
+        if (w.kept) {
+            if (!poisoned[i] && wrong++ == 0) {
+                first = fmt::format("at ({}) {:.9g} is stored, where nothing is to be", at(), got[i]);
+            }
+            continue;
         }
         if (!agrees(output.type(), got[i], w) && wrong++ == 0) {
             first = fmt::format("at ({}) {:.9g} instead of {:.9g} +- {:.2g}", at(), got[i], w.value, w.error);

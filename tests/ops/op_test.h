@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -95,6 +96,12 @@ struct Expected {
     bool or_less = false;
     /** Of a byte that is a number of floating point, its exponent's bits. */
     int float8_exponent = 0;
+    /** Nothing is stored there: what was there before still is, to the bit. */
+    bool kept = false;
+
+    static Expected untouched() {
+        return {std::numeric_limits<double>::quiet_NaN(), 0, false, 0, true};
+    }
 };
 
 /** One call. */

@@ -1,14 +1,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rotation.h"
 #include "rows.h"
 
 namespace ops_test {
 
 namespace {
-
-// math/trig.h: 1.6 epsilons of a cosine or a sine.
-constexpr double kTrigError = 2 * 1.6 * kRoundoff;
 
 class RopeTest : public OpTest {
 public:
@@ -64,24 +62,13 @@ public:
     }
 
     void fill(KernelArguments &arguments, const Dims &dims, uint64_t seed) const override {
-        HostBuffer &positions = arguments.buffer("positions");
-        const bool tables = arguments.has_buffer("cos_table");
-        const double most = tables ? double(std::max<int64_t>(dims.at("length"), 1) - 1) : 0x1p20;
-        positions.fill_random(seed + 23, 0, most);
-        if (!tables) {  // as they are: 10000^(-2 i / width)
-            HostBuffer &frequencies = arguments.buffer("frequencies");
-            const int pairs = frequencies.extents()[0];
-            for (int i = 0; i < pairs; i++) {
-                frequencies.set({i}, double(float(std::pow(10000.0, -double(i) / pairs))));
-            }
-        }
+        set_positions(arguments, dims.at("length"), seed + 23);
+        set_frequencies(arguments);
     }
 
     std::vector<Expected> expected(const Problem &p) const override {
-        const int width = p.dim("width") / 2 * 2, half = width / 2, d = p.dim("d");
-        const bool neighbours = p.is("pairing", "interleaved"), tables = p.has("cos_table");
-        const Tensor &x = p["x"], &positions = p["positions"];
-        const double trig_error = tables ? 0 : kTrigError;
+        const int width = p.dim("width") / 2 * 2, d = p.dim("d");
+        const Tensor &x = p["x"];
         std::vector<Expected> y;
         for (int token = 0; token < p.dim("tokens"); token++) {
             for (int head = 0; head < p.dim("heads"); head++) {
@@ -90,15 +77,9 @@ public:
                         y.push_back({x(i, head, token), 0});
                         continue;
                     }
-                    const int pair = neighbours ? i / 2 : i % half;
-                    const bool second = neighbours ? i % 2 == 1 : i >= half;
-                    const int partner = neighbours ? i ^ 1 : (i + half) % width;
-                    const double position = positions(token);
-                    const int row = tables ? int(std::clamp(position, 0.0, double(p.dim("length") - 1))) : 0;
-                    const double angle = tables ? 0 : position * p["frequencies"](pair);
-                    const double a = x(i, head, token) * (tables ? p["cos_table"](pair, row) : std::cos(angle));
-                    const double b = x(partner, head, token) * (tables ? p["sin_table"](pair, row) : std::sin(angle));
-                    y.push_back({second ? a + b : a - b, (2 * kRoundoff + trig_error) * (std::fabs(a) + std::fabs(b)) + 1e-37});
+                    const Turn turn = turn_of(p, token, i);
+                    const double a = x(i, head, token) * turn.cosine, b = x(turn.partner, head, token) * turn.sine;
+                    y.push_back({a + b, (2 * kRoundoff + turn.error) * (std::fabs(a) + std::fabs(b)) + 1e-37});
                 }
             }
         }

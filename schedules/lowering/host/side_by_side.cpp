@@ -149,7 +149,7 @@ private:
 
     void check_schedules() const {
         for (size_t i = 0; i < group_.funcs.size(); i++) {
-            if (!is_parallel(group_.funcs[i].definition())) {
+            if (!is_parallel(*only_stage(group_.funcs[i]))) {
                 group_.fail("the outermost loop of " + group_.names[i] +
                             " is not parallel, or that of one of its specialisations: say parallel() of it");
             }
@@ -275,6 +275,15 @@ private:
 };
 
 }  // namespace
+
+const Definition *only_stage(const Function &f) {
+    if (!f.has_pure_definition() || !f.has_update_definition()) {
+        return f.has_pure_definition() ? &f.definition() : nullptr;
+    }
+    const auto is_undef = [](const Expr &value) { return Call::as_intrinsic(value, {Call::undef}) != nullptr; };
+    const bool stored_once = f.updates().size() == 1 && std::all_of(f.values().begin(), f.values().end(), is_undef);
+    return stored_once ? &f.update(0) : nullptr;
+}
 
 std::unique_ptr<IRMutator> put_side_by_side(SideBySide group) {
     return std::make_unique<PutSideBySide>(std::move(group));

@@ -32,6 +32,10 @@ struct SideBySide {
     std::function<void(const std::string &)> fail;
 };
 
+/** The stage that stores the elements of a Func: its definition, or the only update of one that is undef elsewhere, as of rows that an index
+ * names. Null where stages follow each other. */
+const Halide::Internal::Definition *only_stage(const Halide::Internal::Function &f);
+
 /** A pass for Pipeline::add_custom_lowering_pass, behind those that know loops by their names. No Func of the group needs another. */
 std::unique_ptr<Halide::Internal::IRMutator> put_side_by_side(SideBySide group);
 

@@ -48,6 +48,9 @@ def inputs(case, dims, kind, seed):
         if what == "labels":
             values[name] = torch.randint(0, dims["cols"], extents, generator=g, device=DEVICE, dtype=torch.int32)
             continue
+        if what == "in order":
+            values[name] = torch.arange(*extents, device="cuda", dtype=torch.int32)
+            continue
         if what in ("offsets", "row_index", "place"):
             values[name] = of_experts(what, dims, extents, g)
             continue

@@ -14,7 +14,7 @@ OPS = {**rows.OPS, **products.OPS, **attention.OPS, **images.OPS}
 MORE = {"gemm": 4, "attention": 3, "decode_attention": 2, "conv2d": 2, "rms_norm": 1, "layer_norm": 1, "softmax": 1, "swiglu": 1, "qkv_projection": 1,
         "swiglu_mlp": 1, "gemm_int8": 1}
 # Ops of the registry of which no cases are drawn yet: what they compute stands in no torch_ops file.
-UNDRAWN = ("rope", "gemm_fp8", "gemm_q", "sample", "expert_sort", "grouped_gemm")
+UNDRAWN = ("rope", "qkv_rope", "gemm_fp8", "gemm_q", "sample", "expert_sort", "grouped_gemm")
 CYCLE = len(OPS) + sum(MORE.values())
 GOLDEN = 0.6180339887498949
 
