@@ -285,14 +285,14 @@ end
 -- out      the Func to tile; loops "row" and "col", or as o.col says
 -- m        the number of rows, an expression
 -- columns, rows   of a tile, one row where there are fewer; halved: half as many, and so on
--- task     tiles of columns a task
+-- task     tiles of columns a task        serial    within a task already
 function gemm.tiles_of_dots(out, o)
   local function tile(stage, rows)
     local tiles, column = stage:split(o.col or "col", o.columns, "guard", "tile", "column")
     local strip, row = stage:split("row", rows, rows > 1 and "shift_inwards" or "auto", "strip", "row_in_strip")
     local task, step = stage:split(tiles, o.task, "guard", "task", "step")
     stage:reorder(column, row, strip, step, task)
-    task:parallel()
+    if not o.serial then task:parallel() end
     stage:vectorize(column):unroll(row)
   end
   local rows = o.rows
