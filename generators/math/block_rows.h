@@ -21,7 +21,8 @@ namespace halyard {
 class BlockRows {
 public:
     /** Of the input `name`, or of a Func that is called so: what is made of them is NAME_q and so on. */
-    explicit BlockRows(const std::string &name) : name_(name) {}
+    /** `granted`: nothing but products depends on whether rows have elements (math/unread.h). */
+    explicit BlockRows(const std::string &name, Granted granted = Granted::kYes) : name_(name), granted_(granted) {}
 
     const std::string &name() const {
         return name_;
@@ -32,9 +33,9 @@ public:
         rows_ = rows;
     }
 
-    /** Before quantise(): the inputs of weights that they are multiplied by. */
-    void add_weights(const std::vector<std::string> &inputs) {
-        weights_.insert(weights_.end(), inputs.begin(), inputs.end());
+    /** Before quantise(): inputs that are read along with them, of weights and of what they are made of. */
+    void add_inputs(const std::vector<std::string> &inputs) {
+        inputs_.insert(inputs_.end(), inputs.begin(), inputs.end());
     }
 
     Halide::Expr operator()(const Halide::Expr &k, const Halide::Expr &row) const {
@@ -49,9 +50,9 @@ public:
         if (in_8_bits_) {
             return;
         }
-        std::vector<std::string> read = weights_;
+        std::vector<std::string> read = inputs_;
         read.push_back(name_);
-        read_only_if(generator, depth > 0, read);
+        read_only_if(generator, depth > 0, read, granted_);
         in_8_bits_.emplace(name_);
         in_8_bits_->define([&](const Expr &k, const Expr &r) { return rows_(k, r); }, depth, type);
         const bool by_group = weights.zero_of(0, 0).defined();
@@ -94,7 +95,8 @@ public:
 
 private:
     std::string name_;
-    std::vector<std::string> weights_;
+    Granted granted_;
+    std::vector<std::string> inputs_;
     Halide::Func rows_, sum_, minimum_;
     std::optional<QuantizedRows> in_8_bits_;
     Halide::Var lane{"lane"}, scale_{"scale"}, block{"block"}, row{"row"};

@@ -57,7 +57,7 @@ public:
         BlockWeights::add_to(generator, name, params.format, params.group_size, params.zero_points,
                              rounded_ ? std::optional<Type>(storage_type(type)) : std::nullopt);
         inputs_ = {BlockWeights::name(), name + "_scale", name + "_zero"};
-        rows.add_weights(inputs_);
+        rows.add_inputs(inputs_);
         if (activations_ == Activations::kInt8 && rounded_) {
             throw CompileError("activations=int8 multiplies integers, and rounded=true weights that are rounded: one of them");
         }

@@ -225,7 +225,7 @@ end
 function blocks.f32_panels(out, products, o)
   local sums = {}
   for i, product in ipairs(products) do sums[i] = product.acc end
-  gemm.register_tiles(out, sums, o)
+  gemm.register_tiles(out, #sums == 1 and sums[1] or sums, o)
   for _, product in ipairs(products) do f32_panel(product, out, "job", o) end
 end
 
@@ -246,14 +246,16 @@ end
 -- Panels go by first, so that the rows of a task stay in L2.
 -- products    as blocks.product() gives them
 -- lanes    SIMD lanes        columns    of a panel and of a tile        rows    of a tile, one where there are fewer
--- task     tiles of rows a task
+-- task     tiles of rows a task        col      the loop of out over columns, if not "col"        serial   within a task already
 function blocks.integer_panels(out, products, o)
+  local col = o.col or "col"
   local function tile(stage, rows)
-    local panel, column = stage:split("col", o.columns, "guard", "panel", "column")
+    local panel, column = stage:split(col, o.columns, "guard", "panel", "column")
     local tiles, row = stage:split("row", rows, rows > 1 and "shift_inwards" or "auto", "tile", "row_in_tile")
     local task, step = stage:split(tiles, o.task, "guard", "task", "step")
     stage:reorder(column, row, step, panel, task)
-    stage:fuse(panel, task, "job"):parallel()
+    local job = stage:fuse(panel, task, "job")
+    if not o.serial then job:parallel() end
     stage:vectorize(column, o.lanes, "guard"):unroll(column)
   end
   tile(out:specialize(o.m:at_least(o.rows)), o.rows)
@@ -262,9 +264,9 @@ function blocks.integer_panels(out, products, o)
   local in_tile, _, over_tile = of_tile(o)
   for _, product in ipairs(products) do
     local w = product.w
-    local acc = in_tile(product.acc, out, "step")
-    over_tile(acc)
-    over_tile(acc:update(0):reorder("col", "row", "k_x", "k_y")):unroll "k_x"
+    local acc = in_tile(product.acc, out, "step", col)
+    over_tile(acc, col)
+    over_tile(acc:update(0):reorder(col, "row", "k_x", "k_y"), col):unroll "k_x"
     integers_of_tile(product, in_tile, over_tile)
 
     local group = w.q:type() == "i16" and 2 or 4
@@ -296,7 +298,7 @@ end
 -- integer_panels() or f32_panels(), by what the rows are, with the tile that suits the target.
 --
 -- target    of the schedule        columns    of a panel        rows    of a tile; 0 where they are to be chosen
--- m, task, stage_a    as gemm.register_tiles() takes them
+-- m, task, stage_a, shared, col, serial    as gemm.register_tiles() takes them
 function blocks.panels(out, products, o)
   o.lanes = o.target:lanes "f32"
   if products[1].rows.q then
@@ -432,6 +434,33 @@ function blocks.interleaved_tiles_of(target, in_8_bits, o)
   o.columns = columns
   if o.rows == 0 then o.rows = in_8_bits and (wide and 8 or 4) or wide and 4 or 2 end
   return o
+end
+
+-- The ways above for the one product of an op over logits, each as logits.fused_blocks() and others take it. p: the schedule's parameters.
+
+function blocks.logits_by_dots(k, p, m)
+  blocks.quantised_rows(k, "x", {})
+  return function(out, o)
+    o.m, o.columns, o.rows, o.task, o.ahead = m, p.columns, p.rows, p.panel, p.ahead > 0 and p.ahead
+    blocks.dots(out, { blocks.product(k, k.acc, "w", "x") }, o)
+  end
+end
+
+function blocks.logits_by_panels(k, p, m, target)
+  blocks.quantised_rows(k, "x", { task = 8 })
+  return function(out, o)
+    o.m, o.target, o.columns, o.rows, o.task = m, target, p.panel, p.rows, p.strip
+    o.stage_a = k.x:type() ~= "f32" and k.x_f
+    blocks.panels(out, { blocks.product(k, k.acc, "w", "x") }, o)
+  end
+end
+
+function blocks.logits_interleaved(k, p, m, target)
+  blocks.quantised_rows(k, "x", { task = 8 })
+  return function(out, o)
+    o.m, o.panel, o.columns, o.rows, o.few, o.task, o.ahead = m, p.interleaved, 0, p.rows, p.panel, p.strip, false
+    blocks.interleaved(out, { blocks.product(k, k.acc, "w", "x") }, blocks.interleaved_tiles_of(target, k:has "x_q", o))
+  end
 end
 
 return blocks

@@ -103,6 +103,7 @@ end
 -- stage_a  a Func of the rows of a as f32, for storage types that would be converted for each panel
 --          column again; a tile of its rows is converted into L1 or L2 before the tile is computed
 -- shared   other products read stage_a too: each gets a copy of its own
+-- serial   within a task already
 -- stage_b  the same for the weights: a panel is converted into L2 once a task
 -- amx      the options of mma.blocks(), which then does it instead
 --
@@ -118,7 +119,8 @@ function gemm.register_tiles(out, acc, o)
     local part, col = stage:split(column, o.columns, "guard", "part", "col_in_part")
     local task, step = stage:split(tiles, o.task, "guard", "task", "step")
     stage:reorder(col, row, part, step, task, panel)
-    stage:fuse(task, panel, "job"):parallel()
+    local job = stage:fuse(task, panel, "job")
+    if not o.serial then job:parallel() end
     stage:vectorize(col, o.lanes, "guard"):unroll(col)
   end
 

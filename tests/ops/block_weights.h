@@ -119,23 +119,24 @@ inline MultipliedRow exact_row(const double *x, int k) {
 }
 
 /** In 8 bits, by the definition in generators/math/quantized_rows.h. Where x / scale is at a tie for what f32 makes of it, either side will
- * do. */
-inline MultipliedRow rounded_row(const double *x, int k) {
+ * do. `errors`: how far off elements may be, if they are results. */
+inline MultipliedRow rounded_row(const double *x, int k, const double *errors = nullptr) {
     MultipliedRow row = {std::vector<double>(size_t(k), 0), std::vector<double>(size_t(k), 0)};
     for (int block = 0; block < k; block += kOfBlock) {
-        double largest = 0;
+        double largest = 0, off = 0;
         for (int i = block; i < block + kOfBlock; i++) {
             largest = std::isfinite(x[i]) ? std::max(largest, std::fabs(x[i])) : kNaN;
             if (std::isnan(largest)) {
                 break;
             }
+            off = std::max(off, errors ? errors[i] : 0);
         }
         const double scale = largest / 127;
         for (int i = block; i < block + kOfBlock && !(largest <= 1e-36); i++) {
-            const double steps = x[i] / scale, down = std::floor(steps);
-            const bool tie = std::fabs(steps - down - 0.5) <= 4 * 127 * kRoundoff;
+            const double steps = x[i] / scale, down = std::floor(steps), of_scale = off / largest;
+            const double within = 6 * 127 * kRoundoff + (errors ? errors[i] / scale : 0) + of_scale * std::fabs(steps);
             row.values[size_t(i)] = std::isnan(scale) ? kNaN : scale * std::nearbyint(steps);
-            row.slack[size_t(i)] = tie ? scale : 0;
+            row.slack[size_t(i)] = (std::fabs(steps - down - 0.5) <= within ? scale : 0) + of_scale * std::fabs(row.values[size_t(i)]);
         }
     }
     return row;
@@ -289,9 +290,16 @@ inline int block_columns(const Problem &p, const std::string &name) {
     return p[name + (p.has(name + "_int4") ? "_int4" : "_int8")].extents[1];
 }
 
-/** A row as the build multiplies it with such weights. */
-inline MultipliedRow multiplied_row(const Problem &p, const double *x, int k) {
-    return p.is("activations", "int8") ? rounded_row(x, k) : exact_row(x, k);
+/** A row as the build multiplies it with such weights. `errors`: how far off elements may be, if they are results. */
+inline MultipliedRow multiplied_row(const Problem &p, const double *x, int k, const double *errors = nullptr) {
+    if (p.is("activations", "int8")) {
+        return rounded_row(x, k, errors);
+    }
+    MultipliedRow row = exact_row(x, k);
+    for (int i = 0; errors && i < k; i++) {
+        row.slack[size_t(i)] = errors[i];
+    }
+    return row;
 }
 
 /** The product of it and a column, and how far off it may be. */
@@ -354,6 +362,33 @@ inline void fill_blocks(KernelArguments &arguments, const std::string &name, uin
             }
         }
     }
+}
+
+/** Has weights in blocks, if there are any, be integers: scales of 1, minima of -2. Says whether there are. */
+inline bool make_blocks_integers(KernelArguments &arguments, const std::string &name) {
+    if (HostBuffer *scales = find_buffer(arguments, name + "_scale")) {
+        scales->fill(1);
+        return true;
+    }
+    bool found = false;
+    for (const auto &[format, layout] : block_layouts()) {
+        for (const std::string ending : {"", "_interleaved"}) {
+            HostBuffer *b = find_buffer(arguments, name + "_" + format + ending);
+            found = found || b;
+            const int columns = ending.empty() ? 1 : b ? b->extents()[0] / (format == "q4_0" ? 18 : format == "q4_1" ? 20 : 34) : 0;
+            for (int panel = 0; b && panel < b->extents()[2]; panel++) {
+                for (int block = 0; block < b->extents()[1]; block++) {
+                    for (int col = 0; col < columns; col++) {
+                        set_f16(*b, layout.scale + 2 * col, block, panel, 1);
+                        if (layout.minimum >= 0) {
+                            set_f16(*b, layout.minimum * columns + 2 * col, block, panel, -2);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    return found;
 }
 
 /** In rounded rows, blocks of a file lie one after the other. */

@@ -36,6 +36,9 @@ def prepare(name, unpack, weights):
 for name, unpack in (("q4_0", from_q4_0), ("q8_0", from_q8_0)):
     op("gemm_q", label=name, family=FAMILY, shapes=SIZES, types="f32 bf16", params={"format": name}, prepare=prepare(name, unpack, {"b": "w"}),
        constants="w", onnx=None, torch=lambda a, w: F.linear(a, w))
+    op("qkv_projection", label=name, family="blocks", shapes=["m=1,n_q=4096,n_kv=1024,depth=4096"], types="f32 bf16", schedules=("blocks",),
+       params={"format": name}, prepare=prepare(name, unpack, {f"w_{i}": f"w_{i}" for i in "qkv"}), constants="w_q w_k w_v", onnx=None,
+       torch=lambda x, w_q, w_k, w_v: (F.linear(x, w_q), F.linear(x, w_k), F.linear(x, w_v)))
     op("swiglu", label=name, family="blocks", shapes=SIZES, types="f32 bf16", schedules=("blocks",), params={"format": name},
        prepare=prepare(name, unpack, {"w_gate": "w_gate", "w_up": "w_up"}), constants="w_gate w_up", onnx=None,
        torch=lambda x, w_gate, w_up: F.silu(F.linear(x, w_gate)) * F.linear(x, w_up))
