@@ -47,6 +47,11 @@ inline std::vector<Choice> block_choices() {
             {"rounded", {"false", "true"}}};
 }
 
+inline bool is_block_choice(const std::string &name) {
+    const std::vector<Choice> choices = block_choices();
+    return std::any_of(choices.begin(), choices.end(), [&](const Choice &c) { return c.name == name; });
+}
+
 /** The variant that a build takes of its schedules. */
 inline std::string variant_of(const Assignments &build) {
     const auto found = build.find("schedule");

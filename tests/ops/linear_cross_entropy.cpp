@@ -16,6 +16,10 @@ public:
         return choices;
     }
 
+    bool is_of_host(const std::string &choice) const override {
+        return is_block_choice(choice);
+    }
+
     void settle(Assignments &build) const override {
         settle_blocks(build);
     }

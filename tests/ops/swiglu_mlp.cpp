@@ -19,6 +19,10 @@ public:
         return choices;
     }
 
+    bool is_of_host(const std::string &choice) const override {
+        return is_block_choice(choice);
+    }
+
     void settle(Assignments &build) const override {
         if (build["target"] == "cuda") {
             build.erase("h_type");
