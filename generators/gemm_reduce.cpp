@@ -19,8 +19,9 @@ enum class Reduction { kMax, kSum, kLogSumExp };
 class GemmReduce : public Generator<GemmReduce> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16; y is float32
-    GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, linear_layouts()};
+    GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, layouts_with_blocks()};
     Number panel{"panel", 48, 1, 1024};
+    BlockParams blocks;
     GeneratorParam<bool> add_bias{"add_bias", false};
     GeneratorParam<Reduction> reduction{
         "reduction", Reduction::kLogSumExp, {{"max", Reduction::kMax}, {"sum", Reduction::kSum}, {"logsumexp", Reduction::kLogSumExp}}};
@@ -31,7 +32,7 @@ public:
 
     void configure() {
         x.set_type(storage_type(type));
-        product.add_to(*this, weights, panel, type, add_bias, get_target());
+        product.add_to(*this, weights, panel, blocks, type, add_bias, get_target());
     }
 
     void generate() {

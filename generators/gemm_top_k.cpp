@@ -25,8 +25,9 @@ enum class Search { kChunks, kPanels };
 class GemmTopK : public Generator<GemmTopK> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16; values are float32
-    GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, linear_layouts()};
+    GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, layouts_with_blocks()};
     Number panel{"panel", 48, 1, 1024};
+    BlockParams blocks;
     Number chunk{"chunk", 64, 1, 65536};  // panels
     GeneratorParam<bool> add_bias{"add_bias", false};
     Number top_k{"top_k", 8, 1, 64};
@@ -39,7 +40,7 @@ public:
 
     void configure() {
         x.set_type(storage_type(type));
-        product.add_to(*this, weights, panel, type, add_bias, get_target());
+        product.add_to(*this, weights, panel, blocks, type, add_bias, get_target());
     }
 
     void generate() {

@@ -17,8 +17,9 @@ using namespace halyard;
 class LinearCrossEntropy : public Generator<LinearCrossEntropy> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16; results are float32
-    GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, linear_layouts()};
+    GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, layouts_with_blocks()};
     Number panel{"panel", 48, 1, 1024};
+    BlockParams blocks;
     GeneratorParam<bool> add_bias{"add_bias", false};
 
     Input<Buffer<void, 2>> x{"x"};               // [k, m]
@@ -30,7 +31,7 @@ public:
 
     void configure() {
         x.set_type(storage_type(type));
-        product.add_to(*this, weights, panel, type, add_bias, get_target());
+        product.add_to(*this, weights, panel, blocks, type, add_bias, get_target());
     }
 
     void generate() {

@@ -1,8 +1,12 @@
 // The three projections before attention: q = x w_q + bias_q, and k and v likewise, of one x. With
 // grouped queries (Ainslie et al. 2023) k and v are narrower than q.
 
+#include <string>
+#include <vector>
+
 #include <Halide.h>
 
+#include "math/block_rows.h"
 #include "math/elements.h"
 #include "math/linear.h"
 #include "math/number.h"
@@ -16,8 +20,9 @@ using namespace halyard;
 class QkvProjection : public Generator<QkvProjection> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
-    GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, linear_layouts()};
+    GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, layouts_with_blocks()};
     Number panel{"panel", 64, 1, 1024};
+    BlockParams blocks;
     GeneratorParam<bool> add_bias{"add_bias", false};
 
     Input<Buffer<void, 2>> x{"x"};   // [depth, m]
@@ -31,7 +36,7 @@ public:
         x.set_type(storage_type(type));
         const std::string names[] = {"q", "k", "v"};
         for (int i = 0; i < 3; i++) {
-            w[i].add_to(*this, "w_" + names[i], weights, panel, type, get_target());
+            w[i].add_to(*this, "w_" + names[i], weights, panel, blocks, rows, type, get_target());
             if (add_bias) {
                 bias[i] = add_input<Buffer<>>("bias_" + names[i], type, 1);
             }
@@ -43,6 +48,7 @@ public:
 
     void generate() {
         x_f(d, row) = load_f32(x(d, row_at(x, row, get_target())));
+        rows.define(x_f);
         Output<Buffer<void, 2>> *outputs[] = {&q, &k, &v};
         Func *products[] = {&acc_q, &acc_k, &acc_v};
         for (int i = 0; i < 3; i++) {
@@ -50,8 +56,10 @@ public:
             need_rows(*this, get_target(), "x", x.dim(1), out.dim(1));
             Func &acc = *products[i];
             const std::string name = {"qkv"[i]};
-            read_only_if(*this, out.dim(0).extent() > 0, {weights_name("w_" + name, weights), "bias_" + name}, Granted::kNo);
-            w[i].multiply(acc(col, row), x.width(), col, out.dim(0).max() + 1, [&](const Expr &depth) { return x_f(depth, row); });
+            std::vector<std::string> of_columns = w[i].inputs();
+            of_columns.push_back("bias_" + name);
+            read_only_if(*this, out.dim(0).extent() > 0, of_columns, Granted::kNo);
+            w[i].multiply(acc(col, row), x.width(), col, row, out.dim(0).max() + 1);
             const Expr sum = acc(col, row);
             out(col, row) = store_as(type, add_bias ? sum + load_f32((*bias[i])(col)) : sum);
         }
@@ -59,6 +67,7 @@ public:
 
 private:
     Var col{"col"}, row{"row"}, d{"k"};
+    BlockRows rows{"x"};
     Func x_f{"x_f"}, acc_q{"acc_q"}, acc_k{"acc_k"}, acc_v{"acc_v"};
 };
 

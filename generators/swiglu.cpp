@@ -1,9 +1,13 @@
 // SwiGLU and its kin: y = activation(x w_gate + bias_gate) * (x w_up + bias_up), both products of the same x.
 // Shazeer, GLU Variants Improve Transformer, 2020.
 
+#include <string>
+#include <vector>
+
 #include <Halide.h>
 
 #include "math/activation.h"
+#include "math/block_rows.h"
 #include "math/elements.h"
 #include "math/linear.h"
 #include "math/number.h"
@@ -19,8 +23,9 @@ using namespace halyard;
 class Swiglu : public Generator<Swiglu> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
-    GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, linear_layouts()};
+    GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, layouts_with_blocks()};
     Number panel{"panel", 48, 1, 1024};
+    BlockParams blocks;
     GeneratorParam<bool> add_bias{"add_bias", false};
     GeneratorParam<Activation> activation{"activation", Activation::kSilu, activations()};
     GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
@@ -38,8 +43,8 @@ public:
     void configure() {
         x.set_type(storage_type(type));
         y.set_type(stored_type(output, storage_type(type)));
-        w_gate.add_to(*this, "w_gate", weights, panel, type, get_target());
-        w_up.add_to(*this, "w_up", weights, panel, type, get_target());
+        w_gate.add_to(*this, "w_gate", weights, panel, blocks, rows, type, get_target());
+        w_up.add_to(*this, "w_up", weights, panel, blocks, rows, type, get_target());
         if (add_bias) {
             bias_gate = add_input<Buffer<>>("bias_gate", type, 1);
             bias_up = add_input<Buffer<>>("bias_up", type, 1);
@@ -53,10 +58,10 @@ public:
     void generate() {
         need_rows(*this, get_target(), "x", x.dim(1), y.dim(1));
         x_f(k, row) = load_f32(x(k, row_at(x, row, get_target())));
-        const auto x_at = [&](const Expr &i) { return x_f(i, row); };
+        rows.define(x_f);
         const Expr columns = y.dim(0).max() + 1;
-        w_gate.multiply(gate(col, row), x.width(), col, columns, x_at);
-        w_up.multiply(up(col, row), x.width(), col, columns, x_at);
+        w_gate.multiply(gate(col, row), x.width(), col, row, columns);
+        w_up.multiply(up(col, row), x.width(), col, row, columns);
         Expr g = gate(col, row), u = up(col, row);
         if (add_bias) {
             g = g + load_f32((*bias_gate)(col));
@@ -72,12 +77,16 @@ public:
         const auto h_at = [&](const Expr &at) { return load_f32(h(at, row)); };
         y(col, row) = own_scale(h_at, 1.0f, col, row, y.dim(0).extent(), y, get_target());
         y.dim(0).set_min(0);
-        read_only_if(*this, columns > 0, {weights_name("w_gate", weights), weights_name("w_up", weights), "bias_gate", "bias_up"},
-                     Granted::kNo);
+        std::vector<std::string> of_columns = {"bias_gate", "bias_up"};
+        for (const Linear *w : {&w_gate, &w_up}) {
+            of_columns.insert(of_columns.end(), w->inputs().begin(), w->inputs().end());
+        }
+        read_only_if(*this, columns > 0, of_columns, Granted::kNo);
     }
 
 private:
     Var col{"col"}, row{"row"}, k{"k"};
+    BlockRows rows{"x"};
     Func x_f{"x_f"}, gate{"gate"}, up{"up"}, activated{"activated"}, h{"h"};
 };
 

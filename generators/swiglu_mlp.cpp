@@ -2,9 +2,13 @@
 // h = activation(x' w_gate) * (x' w_up), y = h w_down + residual, where x' = x / rms(x) * weight.
 // The factor 1 / rms is applied to the sums, as in rms_norm_gemm.cpp.
 
+#include <string>
+#include <vector>
+
 #include <Halide.h>
 
 #include "math/activation.h"
+#include "math/block_rows.h"
 #include "math/elements.h"
 #include "math/linear.h"
 #include "math/number.h"
@@ -21,8 +25,9 @@ public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
     /** Of h where it meets weights of bf16, on the host; else h is of the storage type. */
     GeneratorParam<FactorType> h_type{"h_type", FactorType::kExact, factor_types()};
-    GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, linear_layouts()};
+    GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, layouts_with_blocks()};
     Number panel{"panel", 48, 1, 1024};
+    BlockParams blocks;
     GeneratorParam<bool> folded{"folded", true};  // the norm's weight is in w_gate and w_up
     GeneratorParam<bool> add_residual{"add_residual", true};
     GeneratorParam<Activation> activation{"activation", Activation::kSilu, activations()};
@@ -42,25 +47,31 @@ public:
         if (!folded) {
             norm_weight = add_input<Buffer<>>("weight", type, 1);
         }
-        w_gate.add_to(*this, "w_gate", weights, panel, type, get_target());
-        w_up.add_to(*this, "w_up", weights, panel, type, get_target());
-        w_down.add_to(*this, "w_down", weights, panel, type, get_target());
+        w_gate.add_to(*this, "w_gate", weights, panel, blocks, rows, type, get_target());
+        w_up.add_to(*this, "w_up", weights, panel, blocks, rows, type, get_target());
+        w_down.add_to(*this, "w_down", weights, panel, blocks, hidden_rows, type, get_target());
+        if (h_type == FactorType::kTwoBF16 && weights == WeightLayout::kBlocks) {
+            throw CompileError("h_type=two_bf16 is for weights of bf16: take exact or bf16 for weights in blocks");
+        }
         if (add_residual) {
             residual = add_input<Buffer<>>("residual", type, 2);
         }
     }
 
     void generate() {
-        read_only_if(*this, hidden > 0, {weights_name("w_gate", weights), weights_name("w_up", weights)}, Granted::kNo);
+        std::vector<std::string> of_hidden = w_gate.inputs();
+        of_hidden.insert(of_hidden.end(), w_up.inputs().begin(), w_up.inputs().end());
+        read_only_if(*this, hidden > 0, of_hidden, Granted::kNo);
         RDom r(0, x.width(), "k");
         sum_sq(row) += load_f32(x(r, row)) * load_f32(x(r, row));
         inv_rms(row) = inverse_rms(sum_sq(row), x.width(), eps);
         need_rows(*this, get_target(), "x", x.dim(1), y.dim(1));
         const Expr v = load_f32(x(k, row_at(x, row, get_target())));
         weighted(k, row) = folded ? v : v * load_f32((*norm_weight)(k));
-        const auto x_at = [&](const Expr &d) { return weighted(d, row); };
-        w_gate.multiply(gate(col, row), x.width(), col, hidden, x_at);
-        w_up.multiply(up(col, row), x.width(), col, hidden, x_at);
+        rows.define(weighted);
+        rows.add_inputs({"weight"});
+        w_gate.multiply(gate(col, row), x.width(), col, row, Expr(hidden));
+        w_up.multiply(up(col, row), x.width(), col, row, Expr(hidden));
         activated(col, row) = activate(activation, gate(col, row) * inv_rms(row), get_target(), type);
         const Expr product = activated(col, row) * (up(col, row) * inv_rms(row));
 
@@ -69,7 +80,8 @@ public:
         const Expr depth = max(hidden, 0), columns = y.dim(0).max() + 1;
         const Target target = get_target();
         const bool of_bf16 = type == BFloat(16) && !target.has_gpu_feature();
-        const bool exact = of_bf16 && h_type == FactorType::kExact, tiles = target.has_feature(Target::AVX512_SapphireRapids);
+        const bool exact = of_bf16 && h_type == FactorType::kExact;
+        const bool tiles = target.has_feature(Target::AVX512_SapphireRapids) && weights != WeightLayout::kBlocks;
         if (of_bf16 && (h_type == FactorType::kTwoBF16 || (exact && tiles))) {
             h(col, row) = product;
             h_parts(part, col, row) = part_in_bf16(h(col, row), part, false);
@@ -78,7 +90,8 @@ public:
         } else {
             h(col, row) = store_as(exact ? Float(32) : Type(type), product);
             h_f(k, row) = load_f32(h(k, row));
-            w_down.multiply(acc(col, row), depth, col, columns, [&](const Expr &d) { return h_f(d, row); });
+            hidden_rows.define(h_f);
+            w_down.multiply(acc(col, row), depth, col, row, columns);
         }
         const Expr sum = acc(col, row);
         y(col, row) = store_as(type, add_residual ? sum + load_f32((*residual)(col, row)) : sum);
@@ -86,6 +99,7 @@ public:
 
 private:
     Var col{"col"}, row{"row"}, k{"k"}, part{"half"};
+    BlockRows rows{"x", Granted::kNo}, hidden_rows{"h", Granted::kNo};
     Func sum_sq{"sum_sq"}, inv_rms{"inv_rms"}, weighted{"weighted"}, gate{"gate"}, up{"up"}, activated{"activated"}, h{"h"},
         h_parts{"h_parts"}, h_f{"h_f"}, acc{"acc"};
 };

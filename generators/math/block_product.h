@@ -2,7 +2,7 @@
 #define HALYARD_MATH_BLOCK_PRODUCT_H
 
 /** \file
- * Products of rows in 8 bits (math/quantized_rows.h) with weights in blocks (math/blocks.h). The products of a block are added up as
+ * Products of rows in 8 bits (math/block_rows.h) with weights in blocks (math/blocks.h). The products of a block are added up as
  * integers, which are exact, and become f32 with the scales of both:
  *
  *   acc[row, col] = sum over blocks of  a_scale * w_scale * (sum of a_q * (w_q - zero))  +  w_minimum * a_scale * (sum of a_q)
@@ -22,8 +22,8 @@
 
 #include <Halide.h>
 
+#include "math/block_rows.h"
 #include "math/blocks.h"
-#include "math/quantized_rows.h"
 
 namespace halyard {
 
@@ -37,11 +37,15 @@ inline std::map<std::string, BlockSums> block_sums() {
 
 class BlockProduct {
 public:
-    /** Defines `acc`(col, row), with the rows that x(k, row) gives, and columns from `columns` on as the last one. */
-    template<typename X>
-    void define(Halide::Func &acc, const X &x, const Halide::Expr &depth, const Halide::Expr &columns, const BlockWeights &weights,
-                BlockSums sums, const Halide::Target &target) {
+    /** With weights whose Funcs are to be called `name`_q and so on. */
+    BlockProduct(const std::string &name, const BlockWeights &weights, BlockRows &rows) : name_(name), weights_(weights), rows_(rows) {}
+
+    /** Adds up in `acc` the products of a row and a column of the weights. Columns from `columns` on are the last one. */
+    void add_to(Halide::Internal::GeneratorBase &generator, const Halide::FuncRef &acc, const Halide::Expr &depth,
+                const Halide::Expr &column, const Halide::Expr &given_row, const Halide::Expr &columns, BlockSums sums,
+                const Halide::Target &target) {
         using namespace Halide;
+        const BlockWeights &weights = weights_;
         vnni_ = target.has_feature(Target::AVX512_Zen4);
         const bool interleaved = weights.interleaved() > 0;
         wide_ = weights.bits() == 8 && !vnni_ && !interleaved;
@@ -49,12 +53,14 @@ public:
         raised_ = weights.bits() == 8 && !wide_ ? 128 : 0;
         group_ = wide_ ? 2 : 4;
         blocks_ = depth / BlockWeights::kBlock;
-        rows_.define(x, depth, wide_ ? Int(16) : Int(8));
+        by_group_ = weights.zero_of(0, 0).defined();
+        rows_.quantise(generator, depth, wide_ ? Int(16) : Int(8), weights, weights.zero() + raised_,
+                       sums == BlockSums::kLanes ? group_ : 0);
         define_weights(weights, columns);
         if (sums == BlockSums::kLanes) {
-            add_in_lanes(acc, weights);
+            add_in_lanes(acc, column, given_row);
         } else {
-            add_in_columns(acc, weights);
+            add_in_columns(acc, column, given_row);
         }
     }
 
@@ -111,29 +117,11 @@ private:
         minimum_ = [=](const Expr &b, const Expr &c) { return weights.interleaved_minimum(b, c); };
     }
 
-    // The sum of a_q of what a scale is of, or of what of it a lane has, times what stands for 0.
-    void define_sums(const BlockWeights &weights, bool of_lanes) {
-        using namespace Halide;
-        by_group_ = weights.zero_of(0, 0).defined();
-        const int factor = by_group_ ? -1 : -(weights.zero() + raised_), halves = 2 / weights.scales();
-        if (factor != 0) {
-            const RDom r({{0, of_lanes ? group_ : kHalf}, {0, halves}}, "k");
-            const std::vector<Expr> at = of_lanes ? std::vector<Expr>{lane, scale, block, row} : std::vector<Expr>{scale, block, row};
-            a_sum(at) = 0;
-            a_sum(at) += factor * cast<int32_t>(rows_.q((of_lanes ? group_ * lane : 0) + r.x, halves * scale + r.y, block, row));
-        }
-        if (weights.has_minimum()) {
-            const RDom r({{0, kHalf}, {0, 2}}, "k");
-            a_total(block, row) = 0;
-            a_total(block, row) += cast<int32_t>(rows_.q(r.x, r.y, block, row));
-            a_minimum(block, row) = rows_.scale(block, row) * cast<float>(a_total(block, row));
-        }
-    }
-
-    // What the sum of a block begins with: the zero's part, from a_sum.
+    // What the sum of a block begins with: the zero's part.
     Halide::Expr begin(const std::vector<Halide::Expr> &at) {
         using namespace Halide;
-        return !a_sum.defined() ? Expr(0) : by_group_ ? a_sum(at) * zero_(block, col) : Expr(a_sum(at));
+        const Expr sum = rows_.sum(at);
+        return !sum.defined() ? Expr(0) : by_group_ ? sum * zero_(block, col) : sum;
     }
 
     static Halide::Expr product16(const Halide::Expr &w, const Halide::Expr &a) {
@@ -143,9 +131,9 @@ private:
         return Halide::cast<int32_t>(w) * Halide::cast<int32_t>(a);
     }
 
-    void add_in_lanes(Halide::Func &acc, const BlockWeights &weights) {
+    void add_in_lanes(Halide::FuncRef acc, const Halide::Expr &column, const Halide::Expr &given_row) {
         using namespace Halide;
-        define_sums(weights, true);
+        const BlockWeights &weights = weights_;
         const int scales = weights.scales(), halves = 2 / scales;
         dot(lane, scale, block, col, row) = begin({lane, scale, block, row});
         if (vnni_ || wide_) {
@@ -165,18 +153,18 @@ private:
         const RDom r({{0, lanes}, {0, together}, {0, scales}, {0, (blocks_ + together - 1) / together}}, "k");
         const Expr b = together * r[3] + r.y;
         unit(scale, block, col, row) = own_product(scale_(scale, block, col), rows_.scale(block, row));
-        acc(col, row) += unit(r.z, b, col, row) * cast<float>(dot(r.x, r.z, b, col, row));
+        acc += unit(r.z, b, column, given_row) * cast<float>(dot(r.x, r.z, b, column, given_row));
         if (weights.has_minimum()) {
             w_minimum(block, col) = minimum_(block, col);
             const RDom m({{0, kVector}, {0, (blocks_ + kVector - 1) / kVector}}, "m");
             const Expr at = kVector * m.y + m.x;
-            acc(col, row) += w_minimum(at, col) * a_minimum(at, row);
+            acc += w_minimum(at, column) * rows_.of_minimum(at, given_row);
         }
     }
 
-    void add_in_columns(Halide::Func &acc, const BlockWeights &weights) {
+    void add_in_columns(Halide::FuncRef acc, const Halide::Expr &column, const Halide::Expr &given_row) {
         using namespace Halide;
-        define_sums(weights, false);
+        const BlockWeights &weights = weights_;
         const int scales = weights.scales(), halves = 2 / scales, groups = kHalf / group_;
         if (weights.interleaved() == 0) {
             w_group(member, col, group, half, block) = w_q(group_ * group + member, half, block, col);
@@ -209,31 +197,37 @@ private:
             pair.update(0).atomic(true);
             dot(col, scale, block, row) += cast<int32_t>(pair(two.x, col, two.y, scale, block, row));
         }
-        w_scale(col, scale, block) = scale_(scale, block, col);
+        w_scales(col, scale, block) = scale_(scale, block, col);
         const RDom b({{0, scales}, {0, blocks_}}, "k");
-        Expr sum = w_scale(col, b.x, b.y) * (rows_.scale(b.y, row) * cast<float>(dot(col, b.x, b.y, row)));
+        Expr sum = w_scales(column, b.x, b.y) * (rows_.scale(b.y, given_row) * cast<float>(dot(column, b.x, b.y, given_row)));
         if (weights.has_minimum()) {
             w_minimum(col, block) = minimum_(block, col);
-            sum = sum + w_minimum(col, b.y) * a_minimum(b.y, row);
+            sum = sum + w_minimum(column, b.y) * rows_.of_minimum(b.y, given_row);
         }
-        acc(col, row) += sum;
+        acc += sum;
     }
 
+    Halide::Func named(const char *part) const {
+        return Halide::Func(name_ + "_" + part);
+    }
+
+    std::string name_;
+    const BlockWeights &weights_;
+    BlockRows &rows_;
     bool vnni_ = false, wide_ = false;
     bool split_ = false;  // weights of 8 bits are multiplied as 4 and 4
     int raised_ = 0;      // unsigned weights of 8 bits are so much higher
     int group_ = 4;       // elements that become one number of 32 bits at once
     Halide::Expr blocks_;
-    QuantizedRows rows_;
     bool by_group_ = false;  // zeros
     std::function<Halide::Expr(Halide::Expr, Halide::Expr, Halide::Expr)> scale_;
     std::function<Halide::Expr(Halide::Expr, Halide::Expr)> zero_, minimum_;
 
     Halide::Var i{"i"}, half{"half"}, scale{"scale"}, block{"block"}, col{"col"}, row{"row"}, lane{"lane"}, p{"pair"}, member{"member"},
         group{"group"}, part{"part"};
-    Halide::Func w_q{"w_q"}, w_half{"w_half"}, w_half_minimum{"w_half_minimum"}, w_small{"w_small"}, w_small_minimum{"w_small_minimum"},
-        w_group{"w_group"}, w_part{"w_part"}, w_scale{"w_scale"}, w_minimum{"w_minimum"}, a_sum{"a_sum"}, a_total{"a_total"},
-        a_minimum{"a_minimum"}, pair{"pair"}, dot{"dot"}, unit{"unit"};
+    Halide::Func w_q = named("q"), w_half = named("half"), w_half_minimum = named("half_minimum"), w_small = named("small"),
+                 w_small_minimum = named("small_minimum"), w_group = named("group"), w_part = named("part"), w_scales = named("scales"),
+                 w_minimum = named("minimum"), pair = named("pair"), dot = named("dot"), unit = named("unit");
 };
 
 }  // namespace halyard

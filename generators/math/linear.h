@@ -2,20 +2,30 @@
 #define HALYARD_MATH_LINEAR_H
 
 /** \file
- * The weights of a linear layer as an input of a generator, transposed or packed.
+ * The weights of a linear layer as an input of a generator: transposed, packed, or in blocks of 4 to 8 bits.
  */
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <Halide.h>
 
 #include "math/elements.h"
+#include "math/linear_blocks.h"
 #include "math/weights.h"
 
 namespace halyard {
 
 inline std::map<std::string, WeightLayout> linear_layouts() {
     return {{"nk", WeightLayout::kNK}, {"packed", WeightLayout::kPacked}};
+}
+
+/** Of ops whose weights may be in blocks, which then have BlockParams. */
+inline std::map<std::string, WeightLayout> layouts_with_blocks() {
+    auto layouts = linear_layouts();
+    layouts["blocks"] = WeightLayout::kBlocks;
+    return layouts;
 }
 
 class Linear {
@@ -30,9 +40,40 @@ public:
             copied_ = Halide::Func(name + "_f");
         }
         weights_ = generator.add_input<Halide::Buffer<>>(weights_name(name, layout), type, weights_rank(layout));
+        inputs_ = {weights_name(name, layout)};
     }
 
-    /** acc(col, row, ...) += sum over k of x(k) * weight(k, col), and what the weights must be for that. */
+    /** The same, or the inputs of weights in blocks. They will multiply `rows`, stored as `type`. */
+    void add_to(Halide::Internal::GeneratorBase &generator, const std::string &name, WeightLayout layout, int panel,
+                const BlockParams &blocks, BlockRows &rows, const Halide::Type &type, const Halide::Target &target) {
+        rows_ = &rows;
+        if (layout != WeightLayout::kBlocks) {
+            add_to(generator, name, layout, panel, type, target);
+            return;
+        }
+        layout_ = layout;
+        panel_ = panel;
+        blocks_.emplace();
+        blocks_->add_to(generator, name, blocks, rows, type, name, target);
+        inputs_ = blocks_->inputs();
+    }
+
+    /** Names of the inputs, some of which the format of blocks may lack. */
+    const std::vector<std::string> &inputs() const {
+        return inputs_;
+    }
+
+    /** acc(col, row, ...) += sum over k of rows(k, row) * weight(k, col), and what the weights must be for that. */
+    void multiply(const Halide::FuncRef &acc, const Halide::Expr &depth, const Halide::Expr &col, const Halide::Expr &row,
+                  const Halide::Expr &columns) {
+        if (blocks_) {
+            blocks_->multiply(acc, depth, col, row, columns);
+        } else {
+            multiply(acc, depth, col, columns, [&](const Halide::Expr &k) { return (*rows_)(k, row); });
+        }
+    }
+
+    /** The same with the row that x(k) gives, of weights that are not in blocks. */
     template<typename X>
     void multiply(const Halide::FuncRef &acc, const Halide::Expr &depth, const Halide::Expr &col, const Halide::Expr &columns, const X &x) {
         using namespace Halide;
@@ -59,6 +100,16 @@ public:
     }
 
     /** As multiply() for column j of panel p. Panels beyond the last are read as the last. */
+    void multiply_panel(const Halide::FuncRef &acc, const Halide::Expr &depth, const Halide::Expr &j, const Halide::Expr &p,
+                        const Halide::Expr &row, const Halide::Expr &columns) {
+        if (blocks_) {
+            blocks_->multiply(acc, depth, p * panel_ + j, row, columns);
+        } else {
+            multiply_panel(acc, depth, j, p, columns, [&](const Halide::Expr &k) { return (*rows_)(k, row); });
+        }
+    }
+
+    /** The same with the row that x(k) gives, of weights that are not in blocks. */
     template<typename X>
     void multiply_panel(const Halide::FuncRef &acc, const Halide::Expr &depth, const Halide::Expr &j, const Halide::Expr &p,
                         const Halide::Expr &columns, const X &x) {
@@ -82,8 +133,11 @@ private:
 
     WeightLayout layout_ = WeightLayout::kPacked;
     int panel_ = 0;
+    BlockRows *rows_ = nullptr;
     Halide::GeneratorInput<Halide::Buffer<>> *weights_ = nullptr;
     std::optional<Halide::Func> copied_;
+    std::optional<LinearBlocks> blocks_;
+    std::vector<std::string> inputs_;
 };
 
 }  // namespace halyard

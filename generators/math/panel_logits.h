@@ -8,9 +8,11 @@
 
 #include <limits>
 #include <string>
+#include <vector>
 
 #include <Halide.h>
 
+#include "math/block_rows.h"
 #include "math/elements.h"
 #include "math/linear.h"
 #include "math/unread.h"
@@ -20,14 +22,13 @@ namespace halyard {
 class PanelLogits {
 public:
     /** Adds w, bias [n] where wanted, and `columns`: n, which the padding of packed weights hides. */
-    void add_to(Halide::Internal::GeneratorBase &generator, WeightLayout layout, int panel, const Halide::Type &type, bool add_bias,
-                const Halide::Target &target) {
+    void add_to(Halide::Internal::GeneratorBase &generator, WeightLayout layout, int panel, const BlockParams &blocks,
+                const Halide::Type &type, bool add_bias, const Halide::Target &target) {
         panel_ = panel;
         target_ = target;
-        weights_.add_to(generator, "w", layout, panel, type, target);
+        weights_.add_to(generator, "w", layout, panel, blocks, rows_, type, target);
         columns_ = generator.add_input<int>("columns");
         generator_ = &generator;
-        weights_name_ = weights_name("w", layout);
         if (add_bias) {
             bias_ = generator.add_input<Halide::Buffer<>>("bias", type, 1);
         }
@@ -46,10 +47,13 @@ public:
         // Whole panels of them are counted in 32 bits.
         const int most = std::numeric_limits<int32_t>::max() - panel_;
         generator_->add_requirement(columns >= 0 && columns <= most, "columns is", columns, "but must be from 0 to", most);
-        read_only_if(*generator_, columns > 0, {weights_name_, "bias"});
+        std::vector<std::string> of_columns = weights_.inputs();
+        of_columns.push_back("bias");
+        read_only_if(*generator_, columns > 0, of_columns);
         panels = (columns + (panel_ - 1)) / panel_;
         x_f(d, row) = load_f32(x(d, row_at(x, row, target_)));
-        weights_.multiply_panel(acc(j, row, p), depth, j, p, columns, [&](const Expr &k) { return x_f(k, row); });
+        rows_.define(x_f);
+        weights_.multiply_panel(acc(j, row, p), depth, j, p, row, columns);
         Expr v = acc(j, row, p);
         if (bias_) {
             v = v + load_f32((*bias_)(min(column(j, p), columns - 1)));
@@ -70,10 +74,10 @@ public:
 
 private:
     Halide::Internal::GeneratorBase *generator_ = nullptr;
-    std::string weights_name_;
     int panel_ = 0;
     Halide::Target target_;
     Linear weights_;
+    BlockRows rows_{"x"};
     Halide::GeneratorInput<int> *columns_ = nullptr;
     Halide::GeneratorInput<Halide::Buffer<>> *bias_ = nullptr;
 };

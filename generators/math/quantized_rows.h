@@ -31,6 +31,10 @@ class QuantizedRows {
 public:
     static constexpr int kBlock = 32, kHalf = 16;
 
+    /** Of rows called `name`: the Funcs are NAME_largest and so on. */
+    explicit QuantizedRows(const std::string &name)
+        : largest_(name + "_largest"), inverse_(name + "_inverse"), scale_(name + "_scale"), q_(name + "_q") {}
+
     /** Defines the Funcs for rows of `depth` elements that x(k, row) gives, with q stored as `type`. Blocks behind the last one are
      * the last one with a scale of 0, so that a schedule may take several at once. */
     template<typename X>
@@ -62,7 +66,7 @@ private:
     static constexpr float kLeast = 1e-36f;
 
     Halide::Var i{"i"}, half{"half"}, block{"block"}, row{"row"};
-    Halide::Func largest_{"a_largest"}, inverse_{"a_inverse"}, scale_{"a_scale"}, q_{"a_q"};
+    Halide::Func largest_, inverse_, scale_, q_;
 };
 
 }  // namespace halyard

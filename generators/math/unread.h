@@ -16,7 +16,8 @@ namespace halyard {
 enum class Granted { kYes, kNo };
 
 /** Without `turns` no element of the inputs is read, so that they may be empty: bounds of reads that are clamped to the last
- * element, as there are, would have it that the one before the first is. Inputs that a variant lacks may be among them.
+ * element, as there are, would have it that the one before the first is. Inputs that a variant lacks may be among them. Of several
+ * conditions for an input all must hold.
  *
  * It is a requirement, which the plugin takes out (schedules/lowering/host/empty_calls.h). Halide takes it for granted: regions that
  * end at a clamped last element then have as many elements as there are, also where that is none. Where that keeps it from

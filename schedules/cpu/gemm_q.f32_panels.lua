@@ -1,8 +1,8 @@
 -- Products of many rows as they are with weights of 4 to 8 bits, as they lie in a file: a task makes a panel of columns f32 in L2, and then
 -- runs the register tiles of a GEMM on it, for all of its rows. Fewer than about 12 rows are quicker as dot products (gemm_q.lua).
 
+local blocks = require "lib.blocks"
 local gemm = require "lib.gemm"
-local gemm_q = require "lib.gemm_q"
 
 return schedule "gemm_q" {
   target = "cpu",
@@ -19,10 +19,9 @@ return schedule "gemm_q" {
 
   apply = function(k, p, target)
     local columns, rows = gemm.tile(target, p.panel, p.rows)
-    gemm.register_tiles(k.y, k.acc, {
+    blocks.f32_panels(k.y, { blocks.product(k, k.acc, "w", "a") }, {
       m = k.y:dim(1):extent(), panel = p.panel, columns = columns, rows = rows, task = p.task, lanes = target:lanes "f32",
       stage_a = k.a:type() ~= "f32" and k.a_f,
     })
-    gemm_q.f32_panel(k, "job", { panel = p.panel, lanes = target:lanes "f32" })
   end,
 }

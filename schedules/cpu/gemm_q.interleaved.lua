@@ -1,7 +1,7 @@
 -- Products with weights in interleaved blocks (halyard_interleave_blocks), of any number of rows: SIMD lanes are columns, so that no sum
 -- is added up across lanes, and a weight is unpacked where it is multiplied.
 
-local gemm_q = require "lib.gemm_q"
+local blocks = require "lib.blocks"
 
 return schedule "gemm_q" {
   target = "cpu",
@@ -17,24 +17,16 @@ return schedule "gemm_q" {
   },
 
   apply = function(k, p, target)
-    local columns = p.columns > 0 and p.columns or target:lanes "f32"
-    local wide = target.vector_registers >= 32
-    local tile = {
+    k.y:dim(0):set_min(0)
+    blocks.quantised_rows(k, "a", { task = 8 })
+    blocks.interleaved(k.y, { blocks.product(k, k.acc, "w", "a") }, blocks.interleaved_tiles_of(target, k:has "a_q", {
       m = k.y:dim(1):extent(),
-      lanes = math.min(target:lanes "f32", columns), -- a tile of 8 columns has no vectors of 16
       panel = p.interleaved,
-      columns = columns,
-      rows = p.rows > 0 and p.rows or k:has "a_q" and (wide and 8 or 4) or wide and 4 or 2,
+      columns = p.columns,
+      rows = p.rows,
       few = p.few,
       task = p.task,
       ahead = p.ahead > 0 and p.ahead,
-    }
-    k.y:dim(0):set_min(0)
-    if k:has "a_q" then
-      gemm_q.quantised_rows(k, { task = 8 })
-      gemm_q.interleaved_integers(k.y, k, tile)
-    else
-      gemm_q.interleaved_floats(k.y, k, tile)
-    end
+    }))
   end,
 }

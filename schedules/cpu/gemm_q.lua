@@ -2,7 +2,7 @@
 -- column are read once, in order, and become f32 in registers, or integers for rows in 8 bits; a tile of columns shares the vectors of
 -- a row.
 
-local gemm_q = require "lib.gemm_q"
+local blocks = require "lib.blocks"
 
 return schedule "gemm_q" {
   target = "cpu",
@@ -17,18 +17,13 @@ return schedule "gemm_q" {
   where = function(p) return p.columns * p.rows <= 8 end,
 
   apply = function(k, p, target)
-    local tile = {
+    blocks.quantised_rows(k, "a", {})
+    blocks.dots(k.y, { blocks.product(k, k.acc, "w", "a") }, {
       m = k.y:dim(1):extent(),
       columns = p.columns,
       rows = p.rows,
       task = p.task,
       ahead = p.ahead > 0 and p.ahead,
-    }
-    if k:has "a_q" then
-      gemm_q.quantised_rows(k, {})
-      gemm_q.integer_dots(k.y, k, tile)
-    else
-      gemm_q.dot_products(k.y, k.acc, tile)
-    end
+    })
   end,
 }

@@ -2,7 +2,7 @@
 -- of rows, so that the products of a block are added up for eight or more columns at once and scaled once. The layout costs what one to
 -- two rows cost: fewer than about 8 rows are quicker as dot products (gemm_q.lua).
 
-local gemm_q = require "lib.gemm_q"
+local blocks = require "lib.blocks"
 
 return schedule "gemm_q" {
   target = "cpu",
@@ -18,8 +18,8 @@ return schedule "gemm_q" {
   where = function(p) return p.columns * p.rows <= 128 end,
 
   apply = function(k, p, target)
-    gemm_q.quantised_rows(k, { task = 8 })
-    gemm_q.integer_panels(k.y, k, {
+    blocks.quantised_rows(k, "a", { task = 8 })
+    blocks.integer_panels(k.y, { blocks.product(k, k.acc, "w", "a") }, {
       m = k.y:dim(1):extent(),
       lanes = target:lanes "f32",
       columns = p.columns,

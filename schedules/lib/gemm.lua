@@ -103,6 +103,7 @@ end
 -- stage_a  a Func of the rows of a as f32, for storage types that would be converted for each panel
 --          column again; a tile of its rows is converted into L1 or L2 before the tile is computed
 -- shared   other products read stage_a too: each gets a copy of its own
+-- serial   within a task already
 -- stage_b  the same for the weights: a panel is converted into L2 once a task
 -- amx      the options of mma.blocks(), which then does it instead
 --
@@ -118,7 +119,8 @@ function gemm.register_tiles(out, acc, o)
     local part, col = stage:split(column, o.columns, "guard", "part", "col_in_part")
     local task, step = stage:split(tiles, o.task, "guard", "task", "step")
     stage:reorder(col, row, part, step, task, panel)
-    stage:fuse(task, panel, "job"):parallel()
+    local job = stage:fuse(task, panel, "job")
+    if not o.serial then job:parallel() end
     stage:vectorize(col, o.lanes, "guard"):unroll(col)
   end
 
@@ -285,14 +287,14 @@ end
 -- out      the Func to tile; loops "row" and "col", or as o.col says
 -- m        the number of rows, an expression
 -- columns, rows   of a tile, one row where there are fewer; halved: half as many, and so on
--- task     tiles of columns a task
+-- task     tiles of columns a task        serial    within a task already
 function gemm.tiles_of_dots(out, o)
   local function tile(stage, rows)
     local tiles, column = stage:split(o.col or "col", o.columns, "guard", "tile", "column")
     local strip, row = stage:split("row", rows, rows > 1 and "shift_inwards" or "auto", "strip", "row_in_strip")
     local task, step = stage:split(tiles, o.task, "guard", "task", "step")
     stage:reorder(column, row, strip, step, task)
-    task:parallel()
+    if not o.serial then task:parallel() end
     stage:vectorize(column):unroll(row)
   end
   local rows = o.rows

@@ -35,6 +35,33 @@ function logits.unfused(k, p, target, m, over_p)
   logits.reduce_rows(k, over_p, tiles.lanes)
 end
 
+-- fused() with weights in blocks: the logits of a panel for some tens of rows are in L1.
+--
+--   parallel job (a panel p, a strip of rows)
+--     logits of the strip                    -- multiply()
+--     for row of the strip: part(p, row) = reduction over j
+--   parallel rows: reduction over p of part(p, row)
+--
+-- multiply(out, o)    schedules a Func that reads the products, by a function of lib.blocks; o: the loop over columns, within a task
+-- panel    columns of a panel        strip    rows of a task        lanes    SIMD lanes        over_p    as above
+function logits.fused_blocks(k, multiply, o)
+  local strip, row = k.part:compute_root():split("row", o.strip, "guard", "strip", "row_in_strip")
+  k.part:reorder(row, strip, "p"):fuse(strip, "p", "job"):parallel()
+  k.acc:bound_extent("p", 1)
+  multiply(k.logits:compute_at(k.part, "job"):bound_extent("p", 1):bound_extent("j", o.panel), { col = "j", serial = true })
+  logits.reduce_panels(k, { "panel_max", "panel_sum" }, "row_in_strip", o.panel)
+  logits.reduce_rows(k, o.over_p, o.lanes)
+end
+
+-- unfused() with weights in blocks.
+function logits.unfused_blocks(k, multiply, o)
+  k.acc:bound_extent("p", 1)
+  multiply(k.logits:compute_root():bound_extent("j", o.panel):parallel "p", { col = "j", serial = true })
+  k.part:compute_root():parallel "row"
+  logits.reduce_panels(k, { "panel_max", "panel_sum" }, "p", o.panel)
+  logits.reduce_rows(k, o.over_p, o.lanes)
+end
+
 -- Reduces a panel's columns, all of them SIMD lanes, for one row at a time.
 --
 --   for j: panel_max(p, row) = max(panel_max(p, row), logits(j, row, p))

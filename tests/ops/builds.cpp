@@ -172,7 +172,8 @@ std::vector<Assignments> cuda_builds(const OpTest &test, const std::string &op) 
             }
         }
         for (const auto &choice : test.choices()) {
-            const bool of_host = choice.name == "target" || choice.name == "schedule" || choice.name.rfind("set.", 0) == 0;
+            const bool of_host =
+                choice.name == "target" || choice.name == "schedule" || choice.name.rfind("set.", 0) == 0 || test.is_of_host(choice.name);
             if (!of_host && !head.generator.count(choice.name)) {
                 open.push_back(choice);
             }

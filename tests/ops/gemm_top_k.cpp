@@ -11,17 +11,34 @@ namespace {
 class GemmTopKTest : public OpTest {
 public:
     std::vector<Choice> choices() const override {
-        return {{"schedule", {"", "unfused"}},
-                {"set.top_k", {"1", "3", "8"}},
-                {"type", {"float32", "float16", "bfloat16"}},
-                {"add_bias", {"false", "true"}},
-                {"target", {"avx2", "host"}}};
+        std::vector<Choice> choices = block_choices();
+        const std::vector<Choice> others = {{"schedule", {"", "unfused", "blocks", "panels", "interleaved", "blocks_unfused"}},
+                                            {"set.top_k", {"1", "3", "8"}},
+                                            {"type", {"float32", "float16", "bfloat16"}},
+                                            {"add_bias", {"false", "true"}},
+                                            {"target", {"avx2", "host"}}};
+        choices.insert(choices.end(), others.begin(), others.end());
+        return choices;
     }
 
-    std::vector<Case> cases(const Assignments & /*build*/) const override {
+    bool is_of_host(const std::string &choice) const override {
+        return is_block_choice(choice);
+    }
+
+    void settle(Assignments &build) const override {
+        settle_blocks(build);
+    }
+
+    std::vector<Case> cases(const Assignments &build) const override {
         std::vector<Case> cases;
-        for (const Dims &dims : product_sizes("m", "n", "k")) {
+        for (const Dims &dims : product_sizes(build, "m", "n", "k")) {
             cases.push_back({"random", dims});
+        }
+        if (has_blocks(variant_of(build))) {
+            const auto nan = [](KernelArguments &arguments, const Dims &) { arguments.buffer("x").set({2, 1}, kNaN); };
+            cases.push_back({"NaN in a row", {{"m", 4}, {"n", 50}, {"k", block_step(build)}}, nan});
+            cases.push_back({"several chunks", {{"m", 3}, {"n", 3500}, {"k", block_step(build)}}});
+            return cases;
         }
         const auto special = [](KernelArguments &arguments, const Dims &) {
             HostBuffer &x = arguments.buffer("x");
@@ -49,19 +66,33 @@ public:
         return "0: inputs are small integers, so that every logit and the order of equal ones is exact";
     }
 
+    Dims fixed_dims(const std::string &schedule) const override {
+        return has_blocks(variant_of({{"schedule", schedule}})) ? Dims{{"k", 256}} : Dims{};
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"m"};
     }
 
     bool needs_dense(const std::string &argument) const override {
-        return is_packed(argument);
+        return is_packed(argument) || is_block_of_file(argument);
     }
 
-    void fill(KernelArguments &arguments, const Dims &dims, uint64_t) const override {
+    void fill(KernelArguments &arguments, const Dims &dims, uint64_t seed) const override {
         for (const char *name : {"x", "w_packed", "w_nk", "bias"}) {
             make_integers(find_buffer(arguments, name), 3, 1);
         }
         spoil_padding(arguments, "w", dims.at("k"), dims.at("n"));
+        fill_blocks(arguments, "w", seed);
+        if (make_blocks_integers(arguments, "w")) {
+            // In 8 bits they are the integers that they are, as the largest of each block is 127.
+            HostBuffer &x = arguments.buffer("x");
+            for (int row = 0; row < x.extents()[1]; row++) {
+                for (int k = 0; k < x.extents()[0]; k++) {
+                    x.set({k, row}, k % kOfBlock == row % kOfBlock ? 127 : (k * 7 + row) % 3 - 1);
+                }
+            }
+        }
     }
 
     std::vector<Expected> expected(const Problem &p) const override {

@@ -10,17 +10,13 @@
 #include <cmath>
 #include <vector>
 
+#include "block_weights.h"
 #include "epilogue.h"
 
 namespace ops_test {
 
 inline bool is_packed(const std::string &argument) {
     return argument.size() > 7 && argument.compare(argument.size() - 7, 7, "_packed") == 0;
-}
-
-/** Has the buffer `name`, for arguments that only some builds have. */
-inline HostBuffer *find_buffer(KernelArguments &arguments, const std::string &name) {
-    return arguments.has_buffer(name) ? &arguments.buffer(name) : nullptr;
 }
 
 /** A column of the weights called `name`, k x n, in whichever layout the build has them. */
@@ -99,7 +95,13 @@ inline Inexact sum_of_products(int depth, const double *x, const double *w) {
 
 /** Row `row` of x times column `col` of w, plus bias[col] if there is one. */
 inline Inexact linear(const Problem &p, const std::string &x, int row, const std::string &w, int col, int depth, const std::string &bias) {
-    Inexact y = sum_of_products(depth, p[x].row(row), column(p, w, col));
+    Inexact y;
+    if (in_blocks(p, w)) {
+        const Expected product = block_product(p, multiplied_row(p, p[x].row(row), depth), w, col, depth);
+        y = {product.value, product.error};
+    } else {
+        y = sum_of_products(depth, p[x].row(row), column(p, w, col));
+    }
     if (p.has(bias)) {
         const double b = p[bias](col);
         y.error += 2 * kRoundoff * (std::fabs(y.value) + std::fabs(b));
@@ -154,7 +156,13 @@ inline std::string param(const Problem &p, const std::string &name, const std::s
     return found == p.params.end() ? otherwise : found->second;
 }
 
-/** Sizes of m, n and k at which tiles, panels and groups go wrong. */
+/** Sizes of m, n and k at which tiles, panels and groups, or blocks, go wrong. */
+inline std::vector<Dims> product_sizes(const std::string &m, const std::string &n, const std::string &k);
+inline std::vector<Dims> product_sizes(const Assignments &build, const std::string &m, const std::string &n, const std::string &k) {
+    return has_blocks(variant_of(build)) ? block_sizes(build, m, n, k) : product_sizes(m, n, k);
+}
+
+/** Sizes at which tiles, panels and groups do. */
 inline std::vector<Dims> product_sizes(const std::string &m, const std::string &n, const std::string &k) {
     const std::vector<int> rows = {1, 2, 3, 4, 5, 7, 8, 9, 13, 17, 33, 65};
     const std::vector<int> depths = {1, 2, 7, 8, 16, 33, 64, 129, 15, 17};

@@ -128,6 +128,11 @@ public:
     /** Builds are made until every pair of values of two choices is in one. */
     virtual std::vector<Choice> choices() const = 0;
 
+    /** Whether a choice is of builds for the host alone. */
+    virtual bool is_of_host(const std::string & /*choice*/) const {
+        return false;
+    }
+
     /** Of what the main CUDA schedule tunes: what makes other kernels of it. */
     virtual std::vector<Choice> cuda_choices() const {
         return {};

@@ -7,31 +7,45 @@ namespace {
 class SwigluTest : public OpTest {
 public:
     std::vector<Choice> choices() const override {
-        return {{"schedule", {"", "partly", "unfused", "nk"}},
-                {"type", {"float32", "float16", "bfloat16"}},
-                {"add_bias", {"false", "true"}},
-                {"activation", {"silu", "gelu_tanh", "gelu_erf", "relu"}},
-                {"output", {"same", "float32", "int8", "float8_e4m3", "float8_e5m2"}},
-                {"scaling", {"tensor", "row", "block"}},
-                {"target", {"avx2", "host"}}};
+        std::vector<Choice> choices = block_choices();
+        const std::vector<Choice> others = {
+            {"schedule", {"", "partly", "unfused", "nk", "blocks", "panels", "interleaved", "blocks_unfused"}},
+            {"type", {"float32", "float16", "bfloat16"}},
+            {"add_bias", {"false", "true"}},
+            {"activation", {"silu", "gelu_tanh", "gelu_erf", "relu"}},
+            {"output", {"same", "float32", "int8", "float8_e4m3", "float8_e5m2"}},
+            {"scaling", {"tensor", "row", "block"}},
+            {"target", {"avx2", "host"}}};
+        choices.insert(choices.end(), others.begin(), others.end());
+        return choices;
+    }
+
+    bool is_of_host(const std::string &choice) const override {
+        return is_block_choice(choice);
     }
 
     void settle(Assignments &build) const override {
         settle_scaling(build);
+        settle_blocks(build);
     }
 
-    std::vector<Case> cases(const Assignments & /*build*/) const override {
+    std::vector<Case> cases(const Assignments &build) const override {
         std::vector<Case> cases;
-        for (const Dims &dims : product_sizes("m", "n", "k")) {
+        for (const Dims &dims : product_sizes(build, "m", "n", "k")) {
             cases.push_back({"random", dims});
         }
-        cases.push_back({"special rows", {{"m", 11}, {"n", 49}, {"k", 5}}, special_rows});
+        cases.push_back(
+            {"special rows", {{"m", 11}, {"n", 49}, {"k", has_blocks(variant_of(build)) ? block_step(build) : 5}}, special_rows});
         return cases;
     }
 
     std::string held_to() const override {
         return "gate and up each (k + 1)/2 of sum \\|x w\\| + 1 of (\\|sum\\| + \\|bias\\|), the activation of gate; each times the other "
-               "factor, and 1/2 of y";
+               "factor, and 1/2 of y; of weights in blocks as of gemm_q";
+    }
+
+    Dims fixed_dims(const std::string &schedule) const override {
+        return has_blocks(variant_of({{"schedule", schedule}})) ? Dims{{"k", 256}} : Dims{};
     }
 
     std::vector<std::string> open_dims() const override {
@@ -39,12 +53,14 @@ public:
     }
 
     bool needs_dense(const std::string &argument) const override {
-        return is_packed(argument);
+        return is_packed(argument) || is_block_of_file(argument);
     }
 
-    void fill(KernelArguments &arguments, const Dims &dims, uint64_t) const override {
+    void fill(KernelArguments &arguments, const Dims &dims, uint64_t seed) const override {
         spoil_padding(arguments, "w_gate", dims.at("k"), dims.at("n"));
         spoil_padding(arguments, "w_up", dims.at("k"), dims.at("n"));
+        fill_blocks(arguments, "w_gate", seed, true);
+        fill_blocks(arguments, "w_up", seed + 1, true);
     }
 
     std::vector<Expected> expected(const Problem &p) const override {

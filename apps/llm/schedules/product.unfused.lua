@@ -2,7 +2,7 @@
 -- then the bias, then the residual, each a pass of its own. The sums run in the register tiles of gemm_q.interleaved.lua, so the
 -- difference between the two is the traffic between the passes.
 
-local gemm_q = require "lib.gemm_q"
+local blocks = require "lib.blocks"
 local rows = require "lib.rows"
 
 return schedule "gemm_q" {
@@ -12,26 +12,18 @@ return schedule "gemm_q" {
 
   apply = function(k, p, target)
     local lanes = target:lanes "f32"
-    local wide = target.vector_registers >= 32
     local sums = k.acc:in_():compute_root()
-    local rounds = k:has "a_q"
-    local tile = {
+    k.y:dim(0):set_min(0)
+    blocks.quantised_rows(k, "a", { task = 8 })
+    blocks.interleaved(sums, { blocks.product(k, k.acc, "w", "a") }, blocks.interleaved_tiles_of(target, k:has "a_q", {
       m = k.y:dim(1):extent(),
-      lanes = lanes,
       panel = p.interleaved,
       columns = math.min(lanes, p.interleaved),
-      rows = rounds and (wide and 8 or 4) or wide and 4 or 2,
+      rows = 0,
       few = 64,
       task = 64,
       unpacked_first = true,
-    }
-    k.y:dim(0):set_min(0)
-    if rounds then
-      gemm_q.quantised_rows(k, { task = 8 })
-      gemm_q.interleaved_integers(sums, k, tile)
-    else
-      gemm_q.interleaved_floats(sums, k, tile)
-    end
+    }))
     rows.materialise({ k.linear, k.activated }, { row = "row", inner = "col", lanes = lanes, task = 8 })
     k.y:parallel("row", 8, "guard"):vectorize("col", lanes, "guard")
   end,

@@ -46,8 +46,10 @@ class FindConditions : public VisitDefinitions {
     void visit(const AssertStmt *op) override {
         if (const auto said = read_only_if(op)) {
             std::istringstream inputs(said->inputs);
+            const Expr condition = simplify(resolved(said->condition));
             for (std::string name; inputs >> name;) {
-                conditions[name] = simplify(resolved(said->condition));
+                Expr &all = conditions[name];
+                all = all.defined() ? simplify(all && condition) : condition;
             }
         }
     }

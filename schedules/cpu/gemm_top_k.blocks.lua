@@ -1,0 +1,34 @@
+-- The largest of each row of a product with weights of 4 to 8 bits, as they lie in a file, for few rows: dot products along k in the SIMD
+-- lanes. A task takes a chunk of panels: the product stays in L2 for the search, as in gemm_top_k.lua. Rows in 8 bits are rounded once.
+
+local blocks = require "lib.blocks"
+
+return schedule "gemm_top_k" {
+  target = "cpu",
+
+  generator = {
+    weights = "blocks", search = "chunks",
+    panel = tune { 32, 64, default = 32 },
+    chunk = tune { 32, 64, 128, default = 32 }, -- panels
+    top_k = tune { 1, 3, 8, 16, 64, default = 8 }, -- what is wanted
+  },
+
+  params = {
+    columns = tune { 1, 2, 4, default = 1 }, -- of a tile of dot products
+    rows    = tune { 1, 2, 4, default = 4 },    -- of a tile
+    strip   = tune { 4, 16, 64, default = 16 }, -- rows of a task
+    ahead   = tune { 0, 2048, 4096, default = 4096 }, -- bytes that weights for rows in 8 bits are prefetched
+  },
+
+  apply = function(k, p, target)
+    local multiply = blocks.logits_by_dots(k, p, k.values:dim(1):extent())
+    local strip, row = k.listed:compute_root():split("row", p.strip, "guard", "strip", "row_in_strip")
+    k.listed:reorder("i", row, strip, "c"):fuse(strip, "c", "job"):parallel()
+
+    k.acc:bound_extent("p", 1)
+    multiply(k.kept:compute_at(k.listed, "job"):bound_extent("j", p.panel), { col = "j", serial = true })
+    k.panel_best:compute_at(row):update(0):atomic():vectorize("j", p.panel)
+    for _, list in ipairs { k.best_panels, k.floor, k.chunk_top } do list:compute_at(row) end
+    k.top:compute_root():update(0):parallel("row", 4, "guard")
+  end,
+}

@@ -1,0 +1,38 @@
+-- The feed-forward block with weights in interleaved blocks (halyard_interleave_blocks), of any number of rows: SIMD lanes are columns, so
+-- that no sum is added up across lanes, and a weight is unpacked where it is multiplied. h is made in registers from both products and
+-- written once; rows of x, and of h, in 8 bits are rounded once for all columns.
+
+local blocks = require "lib.blocks"
+local norm = require "lib.norm"
+
+return schedule "swiglu_mlp" {
+  target = "cpu",
+
+  generator = { weights = "blocks", sums = "columns", interleaved = tune { 8, 16, 32, default = 16 } },
+
+  params = {
+    columns = tune { 0, 8, 16, 32, 64, default = 0 }, -- of a register tile of many rows; 0: a vector
+    rows    = tune { 0, 2, 4, 6, 8, 12, default = 0 }, -- of it; 0: what registers hold
+    few     = tune { 16, 32, 64, 128, default = 64 }, -- columns of a task where there are few rows
+    task    = tune { 4, 16, 64, default = 64 }, -- register tiles a task where there are many
+    ahead   = tune { 0, 2048, 4096, default = 0 }, -- bytes that weights are prefetched
+  },
+
+  apply = function(k, p, target)
+    local tile = blocks.interleaved_tiles_of(target, k:has "x_q", {
+      m = k.y:dim(1):extent(),
+      panel = p.interleaved,
+      columns = p.columns,
+      rows = p.rows,
+      few = p.few,
+      task = p.task,
+      ahead = p.ahead > 0 and p.ahead,
+    })
+    k.y:dim(0):set_min(0)
+    norm.statistics(k, target:lanes "f32")
+    blocks.quantised_rows(k, "x", { task = 8 })
+    blocks.interleaved(k.h:compute_root(), { blocks.product(k, k.gate, "w_gate", "x"), blocks.product(k, k.up, "w_up", "x") }, tile)
+    blocks.quantised_rows(k, "h", { task = 8 })
+    blocks.interleaved(k.y, { blocks.product(k, k.acc, "w_down", "h") }, tile)
+  end,
+}
