@@ -39,7 +39,7 @@ class Llama:
         self.norm_out = on_device("output_norm.weight")
         self.blocks = []
         for i in range(self.layers):
-            b = lambda name: on_device(f"blk.{i}.{name}.weight")
+            b = lambda name, block=i: on_device(f"blk.{block}.{name}.weight")
             self.blocks.append({
                 "norm": b("attn_norm"), "qkv": torch.cat([b("attn_q"), b("attn_k"), b("attn_v")]), "out": b("attn_output"),
                 "ffn_norm": b("ffn_norm"), "gate_up": torch.cat([b("ffn_gate"), b("ffn_up")]), "down": b("ffn_down"),
