@@ -63,7 +63,7 @@ void declare(CLI::App *app, Options *o) {
     auto *perplexity = app->add_option("--perplexity", o->perplexity, "How well the model predicts this text")->type_name("FILE");
     perplexity->excludes(prompt)->excludes(chat)->excludes(tokens)->excludes(bench);
     auto *parallel = app->add_option("--parallel", o->parallel,
-                                     "Continue the lines of this file, or with --chat answer them, in one batch; - is standard input");
+                                     "Continue the lines of this file, or with --chat answer them, together; - is standard input");
     parallel->type_name("FILE")->excludes(prompt)->excludes(tokens)->excludes(bench)->excludes(perplexity);
     if (explain) {
         explain->excludes(perplexity)->excludes(parallel);

@@ -28,8 +28,12 @@ double Sampler::next_random() {
     return double((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
+Sampler::Draw Sampler::next_draw() {
+    return is_greedy() ? Draw{0, 0, 1, 0} : Draw{float(next_random()), temperature_, top_p_, top_k_};
+}
+
 int32_t Sampler::sample(const float *logits, int count) {
-    if (temperature_ == 0 || top_k_ == 1) {
+    if (is_greedy()) {
         return int32_t(std::max_element(logits, logits + count) - logits);
     }
     candidates_.resize(size_t(count));

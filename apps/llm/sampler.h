@@ -21,6 +21,18 @@ public:
 
     int32_t sample(const float *logits, int count);
 
+    /** What the next token is drawn by, for kernels that do it: `uniform` is the random number. */
+    struct Draw {
+        float uniform, temperature, top_p;
+        int32_t top_k;
+    };
+    Draw next_draw();
+
+    /** Whether it takes the most probable token, and no random number. */
+    bool is_greedy() const {
+        return temperature_ == 0 || top_k_ == 1;
+    }
+
 private:
     double next_random();
 

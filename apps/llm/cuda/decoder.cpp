@@ -45,6 +45,7 @@ CudaDecoder::CudaDecoder(const Model &model, int length, const Precision &precis
     }
     scratch_.reserve(kScratch);
     logits_.reserve(size_t(config_.vocabulary) * sizeof(float));
+    token_.reserve(sizeof(int32_t));
     logits_values_.resize(size_t(config_.vocabulary));
 }
 
@@ -156,16 +157,7 @@ void CudaDecoder::pass(const int32_t *tokens, int rows, float *all) {
             queue_layers(1, keys);
             queue_logits(last_x_, 1, logits_.address());
         };
-        if (has_graphs_ && !graphs_.count(keys)) {
-            std::unique_ptr<Graph> graph = Graph::of(stream_, token);
-            has_graphs_ = graph != nullptr;
-            graphs_[keys] = std::move(graph);
-        }
-        if (has_graphs_) {
-            graphs_.at(keys)->launch(stream_);
-        } else {
-            token();
-        }
+        run(&graphs_[keys], token);
     } else {
         queue_layers(rows, end);
         queue_logits(last_x_ + uint64_t(rows - 1) * uint64_t(width) * sizeof(float), 1, logits_.address());
@@ -177,6 +169,45 @@ void CudaDecoder::pass(const int32_t *tokens, int rows, float *all) {
     position_ = end;
     has_logits_ = true;
     downloaded_ = false;
+}
+
+// By a graph, which is made where it is null.
+void CudaDecoder::run(std::unique_ptr<Graph> *graph, const std::function<void()> &queue) {
+    if (has_graphs_ && !*graph) {
+        *graph = Graph::of(stream_, queue);
+        has_graphs_ = *graph != nullptr;
+    }
+    if (has_graphs_) {
+        (*graph)->launch(stream_);
+    } else {
+        queue();
+    }
+}
+
+// Where the kernel's logits are those of the model; otherwise as on the processor.
+int32_t CudaDecoder::draw(Sampler *sampler) {
+    if (config_.logit_softcap > 0 && !sampler->is_greedy()) {
+        return Sequence::draw(sampler);
+    }
+    const Sampler::Draw next = sampler->next_draw();
+    const float numbers[kDrawNumbers] = {next.uniform, next.temperature, 0, next.top_p, 0};
+    std::vector<uint8_t> values(size_t(kDrawNumbers * kDrawStep));
+    for (int i = 0; i < kDrawNumbers; i++) {
+        std::memcpy(&values[size_t(i * kDrawStep)], i == 2 ? static_cast<const void *>(&next.top_k) : &numbers[i], sizeof(float));
+    }
+    const Stream::Used used(stream_);
+    if (values != draw_values_) {
+        draw_.upload(values.data(), values.size());
+        draw_values_ = values;
+    }
+    const Scratch scratch(scratch_.address(), kScratch);
+    run(&draw_graph_, [&] { draw_on_device(logits_.address(), config_.vocabulary, draw_.address(), token_.address()); });
+    int32_t token = -1;
+    token_.download(&token, sizeof(token));
+    if (token < 0) {
+        model_.file.fail("its weights give logits that are no numbers");
+    }
+    return token;
 }
 
 HeadsOnDevice CudaDecoder::heads_of(int layer) const {

@@ -5,6 +5,7 @@
  * A sequence on a GPU. Rows are f32, keys and values f16; a token of generation is one CUDA graph.
  */
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -25,6 +26,7 @@ public:
     bool has_logits() const override {
         return has_logits_;
     }
+    int32_t draw(Sampler *sampler) override;
     void wait() const override;
     void set_exact(bool exact) override;
     bool is_like(const Sequence &other) const override;
@@ -59,6 +61,7 @@ private:
     void queue_layers(int rows, int keys);
     void multiply_normed(uint64_t x, uint64_t norm, const ProductOnDevice &w, int rows, const Added &more, uint64_t y);
     void queue_logits(uint64_t x, int rows, uint64_t to);
+    void run(std::unique_ptr<Graph> *graph, const std::function<void()> &queue);
     void download(const halyard_apps::DeviceBlock &logits, int rows, float *to) const;
 
     const Model &model_;
@@ -71,8 +74,10 @@ private:
     std::vector<std::unique_ptr<halyard_apps::DeviceBlock>> caches_;  // of the layers
     std::map<int, std::unique_ptr<Graph>> graphs_;                    // of one token, by the keys that they are for
     bool has_graphs_ = true;
-    std::vector<uint8_t> input_values_;
-    halyard_apps::DeviceBlock input_, scratch_, x_, next_, normed_, qkv_, q_, context_, half_context_, gate_up_, inner_, logits_, all_;
+    std::unique_ptr<Graph> draw_graph_;
+    std::vector<uint8_t> input_values_, draw_values_;
+    halyard_apps::DeviceBlock input_, scratch_, x_, next_, normed_, qkv_, q_, context_, half_context_, gate_up_, inner_, logits_, all_,
+        draw_, token_;
     uint64_t last_x_ = 0;  // where the rows are behind the last layer
     std::vector<float> logits_values_;
 };

@@ -27,6 +27,7 @@
 #include "llm_cuda_q4_1.h"
 #include "llm_cuda_q8_0.h"
 #include "llm_cuda_rms_norm.h"
+#include "llm_cuda_sample.h"
 #include "llm_cuda_silu_q4_0.h"
 #include "llm_cuda_silu_q4_1.h"
 #include "llm_cuda_silu_q8_0.h"
@@ -224,6 +225,14 @@ void attend_on_device(const HeadsOnDevice &h, uint64_t q, int rows, uint64_t cac
                         : h.width == 256 ? llm_cuda_attention_256
                                          : llm_cuda_attention_any;
     check_cuda(kernel(queries, k, v, h.scale, h.window > 0 ? h.window - 1 : keys, 0, out), "attention");
+}
+
+void draw_on_device(uint64_t logits, int count, uint64_t draw, uint64_t token) {
+    const auto number = [&](halide_type_t type, int i) { return DeviceView<1>(type, draw + uint64_t(i * kDrawStep), dim(1, 1)); };
+    auto uniform = number(kFloat, 0), temperature = number(kFloat, 1), top_k = number(kInt, 2), top_p = number(kFloat, 3),
+         min_p = number(kFloat, 4);
+    check_cuda(llm_cuda_sample(Rows(kFloat, logits, count, 1), uniform, temperature, top_k, top_p, min_p, Vector(kInt, token, 1)),
+               "sampling");
 }
 
 void widen_on_device(uint64_t x, int columns, int rows, uint64_t y) {

@@ -66,6 +66,11 @@ void decode_on_device(const HeadsOnDevice &h, uint64_t cache, int keys, uint64_t
 /** Queries in f16, which are those of the last of `keys` tokens; y is f16. */
 void attend_on_device(const HeadsOnDevice &h, uint64_t q, int rows, uint64_t cache, int keys, uint64_t y);
 
+/** Draws a token of `count` logits to *token, -1 where they have no distribution. `draw` has the random number, the temperature, top-k, top-p
+ * and min-p, so many bytes apart. */
+constexpr int kDrawStep = 64, kDrawNumbers = 5;
+void draw_on_device(uint64_t logits, int count, uint64_t draw, uint64_t token);
+
 /** y = x, in f32 where x is in f16. */
 void widen_on_device(uint64_t x, int columns, int rows, uint64_t y);
 
