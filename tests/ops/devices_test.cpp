@@ -81,6 +81,19 @@ TEST_CASE("kernels for every device in one library: gemm_reduce, a tile for each
     }
 }
 
+// Threads beyond the last column read no scale: there may be none at their place of shared memory.
+TEST_CASE("kernels for every device in one library: swiglu with scales of blocks of a few columns") {
+    const auto kernel = build("swiglu", {{"target", kCudaTarget},
+                                         {"type", "bfloat16"},
+                                         {"add_bias", "true"},
+                                         {"activation", "relu"},
+                                         {"output", "int8"},
+                                         {"scaling", "block"},
+                                         {"set.rows", "64"},
+                                         {"set.columns", "64"}});
+    check_sizes(swiglu_test(), "swiglu", kernel, {{"one", {{"m", 1}, {"n", 1}, {"k", 1}}}, {"odd", {{"m", 3}, {"n", 121}, {"k", 71}}}});
+}
+
 // For sm_80, warps of 32 rows, warps of 16, and tiles that several blocks divide.
 TEST_CASE("kernels for every device in one library: attention") {
     const struct {

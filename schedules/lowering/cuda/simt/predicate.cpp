@@ -132,8 +132,11 @@ class BranchAtStores : public IRMutator {
     Stmt visit(const Store *op) override {
         const Broadcast *same = op->predicate.as<Broadcast>();
         const Expr condition = same ? same->value : op->predicate;
-        if (is_const_one(op->predicate) || !condition.type().is_scalar()) {
+        if (is_const_one(op->predicate)) {
             return op;
+        }
+        if (!condition.type().is_scalar()) {
+            return under(VectorReduce::make(VectorReduce::Or, condition, 1), op);
         }
         const int lanes = op->predicate.type().lanes();
         return under(condition, Store::make(op->name, op->value, op->index, op->param, const_true(lanes), op->alignment));

@@ -24,6 +24,10 @@ Halide::Internal::Stmt predicate_loads(const Halide::Internal::Stmt &body);
  *
  *   y[i] = f(x[i]) if c                    ->     if (c) y[i] = f(x[i])
  *   v = x[j]; for i: y[i] = f(v) if c      ->     if (c) v = x[j]; for i: y[i] = f(v)
+ *
+ * So is what a vector is stored of whose lanes have conditions of their own, as it may read something for all of them:
+ *
+ *   y[ramp] = f(x[ramp] if c, v[j]) if c   ->     if (any of c) y[ramp] = f(x[ramp] if c, v[j]) if c
  */
 Halide::Internal::Stmt branch_at_stores(const Halide::Internal::Stmt &body);
 
