@@ -38,7 +38,9 @@ public:
     }
 
 private:
-    halide_buffer_t part(halide_dimension_t *dim, const void *host, size_t bytes) const;
+    /** Calls `copy` with buffers that have the first bytes of the block, and of `host`. */
+    template<typename Copy>
+    void for_parts(const void *host, size_t bytes, const Copy &copy) const;
 
     size_t capacity_ = 0;
     halide_dimension_t dim_;

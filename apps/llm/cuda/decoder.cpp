@@ -267,7 +267,7 @@ void CudaDecoder::queue_layers(int rows, int keys) {
                 multiply_on_device(context_.address(), layer.attention_output, rows, more, y);
             }
         });
-        if (is_fused(layer.gate_up, rows)) {
+        if (is_fused(layer.gate_up, rows, true)) {
             gate_normed_on_device(config_.gelu, x, layer.product_norm, config_.eps, layer.gate_up, rows, inner_.address());
         } else {
             multiply_normed(x, layer.product_norm, layer.gate_up, rows, none, gate_up_.address());

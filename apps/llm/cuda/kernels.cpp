@@ -129,8 +129,9 @@ void multiply_on_device(uint64_t a, const ProductOnDevice &w, int rows, const Ad
     }
 }
 
-bool is_fused(const ProductOnDevice &w, int rows) {
-    return rows < kMany && w.parts.size() == 1 && kernels_of(w.parts[0].type).normed;
+bool is_fused(const ProductOnDevice &w, int rows, bool halves) {
+    constexpr int kBlock = 32;
+    return rows < kMany && w.parts.size() == 1 && kernels_of(w.parts[0].type).normed && (!halves || w.parts[0].n % (2 * kBlock) == 0);
 }
 
 void multiply_normed_on_device(uint64_t x, uint64_t weight, float eps, const ProductOnDevice &w, int rows, const Added &more, uint64_t y) {

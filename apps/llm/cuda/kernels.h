@@ -20,8 +20,9 @@ struct Added {
 };
 void multiply_on_device(uint64_t a, const ProductOnDevice &w, int rows, const Added &more, uint64_t y);
 
-/** Whether kernels of few rows do what stands before and behind a product in one pass: the next three functions. */
-bool is_fused(const ProductOnDevice &w, int rows);
+/** Whether kernels of few rows do what stands before or behind a product in one pass: the next three functions; gate and up too if `halves`
+ * of its columns begin where blocks of the next product do. */
+bool is_fused(const ProductOnDevice &w, int rows, bool halves = false);
 /** y = (x / rms(x) * weight) w + more. */
 void multiply_normed_on_device(uint64_t x, uint64_t weight, float eps, const ProductOnDevice &w, int rows, const Added &more, uint64_t y);
 /** The same of gate and up, side by side in w: y = activation(gate) * up. */
