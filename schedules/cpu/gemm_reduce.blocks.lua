@@ -11,7 +11,7 @@ return schedule "gemm_reduce" {
 
   params = {
     columns = tune { 1, 2, 4, default = 1 }, -- of a tile of dot products
-    rows    = tune { 1, 2, 4, default = 4 },    -- of a tile
+    rows    = tune { 2, 4, default = 4 },       -- of a tile
     strip   = tune { 4, 16, 64, default = 16 }, -- rows of a task
     ahead   = tune { 0, 2048, 4096, default = 4096 }, -- bytes that weights for rows in 8 bits are prefetched
   },
