@@ -29,7 +29,7 @@ double Sampler::next_random() {
 }
 
 Sampler::Draw Sampler::next_draw() {
-    return is_greedy() ? Draw{0, 0, 1, 0} : Draw{float(next_random()), temperature_, top_p_, top_k_};
+    return {float(next_random()), temperature_, top_p_, top_k_};
 }
 
 int32_t Sampler::sample(const float *logits, int count) {

@@ -28,6 +28,9 @@ public:
     };
     Draw next_draw();
 
+    int top_k() const {
+        return top_k_;
+    }
     /** Whether it takes the most probable token, and no random number. */
     bool is_greedy() const {
         return temperature_ == 0 || top_k_ == 1;

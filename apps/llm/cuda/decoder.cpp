@@ -184,30 +184,38 @@ void CudaDecoder::run(std::unique_ptr<Graph> *graph, const std::function<void()>
     }
 }
 
-// Where the kernel's logits are those of the model; otherwise as on the processor.
+// Of few tokens a processor draws faster: it looks for so many of the largest, and the kernel for how large they are. It has the logits
+// before the cap, too.
 int32_t CudaDecoder::draw(Sampler *sampler) {
-    if (config_.logit_softcap > 0 && !sampler->is_greedy()) {
+    const bool greedy = sampler->is_greedy();
+    if (!greedy && (sampler->top_k() > 0 || config_.logit_softcap > 0)) {
         return Sequence::draw(sampler);
     }
-    const Sampler::Draw next = sampler->next_draw();
-    const float numbers[kDrawNumbers] = {next.uniform, next.temperature, 0, next.top_p, 0};
-    std::vector<uint8_t> values(size_t(kDrawNumbers * kDrawStep));
-    for (int i = 0; i < kDrawNumbers; i++) {
-        std::memcpy(&values[size_t(i * kDrawStep)], i == 2 ? static_cast<const void *>(&next.top_k) : &numbers[i], sizeof(float));
-    }
     const Stream::Used used(stream_);
-    if (values != draw_values_) {
-        draw_.upload(values.data(), values.size());
-        draw_values_ = values;
+    if (!greedy) {
+        upload_draw(sampler->next_draw());
     }
     const Scratch scratch(scratch_.address(), kScratch);
-    run(&draw_graph_, [&] { draw_on_device(logits_.address(), config_.vocabulary, draw_.address(), token_.address()); });
+    if (greedy) {
+        run(&largest_graph_, [&] { largest_on_device(logits_.address(), config_.vocabulary, token_.address()); });
+    } else {
+        run(&draw_graph_, [&] { draw_on_device(logits_.address(), config_.vocabulary, draw_.address(), token_.address()); });
+    }
     int32_t token = -1;
     token_.download(&token, sizeof(token));
     if (token < 0) {
         model_.file.fail("its weights give logits that are no numbers");
     }
     return token;
+}
+
+void CudaDecoder::upload_draw(const Sampler::Draw &draw) {
+    const float numbers[kDrawNumbers] = {draw.uniform, draw.temperature, 0, draw.top_p, 0};
+    std::vector<uint8_t> values(size_t(kDrawNumbers * kDrawStep));
+    for (int i = 0; i < kDrawNumbers; i++) {
+        std::memcpy(&values[size_t(i * kDrawStep)], i == 2 ? static_cast<const void *>(&draw.top_k) : &numbers[i], sizeof(float));
+    }
+    draw_.upload(values.data(), values.size());
 }
 
 HeadsOnDevice CudaDecoder::heads_of(int layer) const {

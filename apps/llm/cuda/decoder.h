@@ -61,6 +61,7 @@ private:
     void queue_layers(int rows, int keys);
     void multiply_normed(uint64_t x, uint64_t norm, const ProductOnDevice &w, int rows, const Added &more, uint64_t y);
     void queue_logits(uint64_t x, int rows, uint64_t to);
+    void upload_draw(const Sampler::Draw &draw);
     void run(std::unique_ptr<Graph> *graph, const std::function<void()> &queue);
     void download(const halyard_apps::DeviceBlock &logits, int rows, float *to) const;
 
@@ -74,8 +75,8 @@ private:
     std::vector<std::unique_ptr<halyard_apps::DeviceBlock>> caches_;  // of the layers
     std::map<int, std::unique_ptr<Graph>> graphs_;                    // of one token, by the keys that they are for
     bool has_graphs_ = true;
-    std::unique_ptr<Graph> draw_graph_;
-    std::vector<uint8_t> input_values_, draw_values_;
+    std::unique_ptr<Graph> largest_graph_, draw_graph_;
+    std::vector<uint8_t> input_values_;
     halyard_apps::DeviceBlock input_, scratch_, x_, next_, normed_, qkv_, q_, context_, half_context_, gate_up_, inner_, logits_, all_,
         draw_, token_;
     uint64_t last_x_ = 0;  // where the rows are behind the last layer

@@ -16,6 +16,7 @@
 #include "llm_cuda_half_q4_0.h"
 #include "llm_cuda_half_q4_1.h"
 #include "llm_cuda_half_q8_0.h"
+#include "llm_cuda_largest.h"
 #include "llm_cuda_many_f32.h"
 #include "llm_cuda_many_q4_0.h"
 #include "llm_cuda_many_q4_1.h"
@@ -226,6 +227,10 @@ void attend_on_device(const HeadsOnDevice &h, uint64_t q, int rows, uint64_t cac
                         : h.width == 256 ? llm_cuda_attention_256
                                          : llm_cuda_attention_any;
     check_cuda(kernel(queries, k, v, h.scale, h.window > 0 ? h.window - 1 : keys, 0, out), "attention");
+}
+
+void largest_on_device(uint64_t logits, int count, uint64_t token) {
+    check_cuda(llm_cuda_largest(Rows(kFloat, logits, count, 1), Vector(kInt, token, 1)), "the most probable token");
 }
 
 void draw_on_device(uint64_t logits, int count, uint64_t draw, uint64_t token) {

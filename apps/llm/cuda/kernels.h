@@ -67,6 +67,9 @@ void decode_on_device(const HeadsOnDevice &h, uint64_t cache, int keys, uint64_t
 /** Queries in f16, which are those of the last of `keys` tokens; y is f16. */
 void attend_on_device(const HeadsOnDevice &h, uint64_t q, int rows, uint64_t cache, int keys, uint64_t y);
 
+/** The first of the largest of `count` logits goes to *token, -1 where one is NaN. */
+void largest_on_device(uint64_t logits, int count, uint64_t token);
+
 /** Draws a token of `count` logits to *token, -1 where they have no distribution. `draw` has the random number, the temperature, top-k, top-p
  * and min-p, so many bytes apart. */
 constexpr int kDrawStep = 64, kDrawNumbers = 5;
