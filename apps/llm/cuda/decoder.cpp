@@ -123,7 +123,7 @@ void CudaDecoder::make_room(int rows) {
     reserve(q_, queries);
     reserve(context_, queries);
     reserve(half_context_, queries, 2);
-    reserve(gate_up_, 2 * config_.inner);
+    reserve(gate_up_, std::max(2 * config_.inner, config_.width));  // and products that are normed before they are added
     reserve(inner_, config_.inner);
     rows_ = rows;
 }
