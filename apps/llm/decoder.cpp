@@ -11,12 +11,10 @@
 namespace halyard_llm {
 
 Decoder::Decoder(const Model &model, int length, const Precision &precision)
-    : model_(model), config_(model.config), exact_(precision.exact), cache_(precision.cache) {
-    constexpr int kUsual = 4096;
-    length_ = length > 0 ? length : std::min(config_.context, kUsual);
+    : Sequence(model.config, length), model_(model), exact_(precision.exact), cache_(precision.cache) {
     const int64_t elements = int64_t(length_) * config_.key_heads * config_.head_width;
-    if (length_ > config_.context || elements > INT32_MAX) {
-        throw std::runtime_error(fmt::format("a context of {} tokens is too long: the model was made for {}", length_, config_.context));
+    if (elements > INT32_MAX) {
+        fail_too_long();
     }
     for (Cache *of : {&keys_, &values_}) {
         of->rows.resize(size_t(config_.layers));
@@ -38,26 +36,6 @@ const float *Decoder::logits() {
 bool Decoder::is_like(const Sequence &other) const {
     const auto &decoder = static_cast<const Decoder &>(other);
     return &model_ == &decoder.model_ && exact_ == decoder.exact_;
-}
-
-void Decoder::rewind(int position) {
-    if (position < 0 || position > position_) {
-        throw std::runtime_error(fmt::format("a sequence of {} tokens has no token {} to go back to", position_, position));
-    }
-    position_ = position;
-    has_logits_ = false;
-}
-
-void Decoder::check(const int32_t *tokens, int count) const {
-    if (count < 0 || count > length_ - position_) {
-        throw std::runtime_error(fmt::format("{} tokens do not fit behind the {} of a context of {}: make a longer one, or begin anew",
-                                             count, position_, length_));
-    }
-    for (int i = 0; i < count; i++) {
-        if (tokens[i] < 0 || tokens[i] >= config_.vocabulary) {
-            throw std::runtime_error(fmt::format("token {} is not one of the {} of the vocabulary", tokens[i], config_.vocabulary));
-        }
-    }
 }
 
 void Decoder::feed(const int32_t *tokens, int count, float *all) {

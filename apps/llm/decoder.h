@@ -20,23 +20,10 @@ public:
 
     void feed(const int32_t *tokens, int count, float *all = nullptr) override;
     const float *logits() override;
-    bool has_logits() const override {
-        return has_logits_;
-    }
     void set_exact(bool exact) override {
         exact_ = exact;
     }
     bool is_like(const Sequence &other) const override;
-    int vocabulary() const override {
-        return config_.vocabulary;
-    }
-    int position() const override {
-        return position_;
-    }
-    int length() const override {
-        return length_;
-    }
-    void rewind(int position) override;
 
     /** In one pass through the layers: by rows in 8 bits weights are read once for all. */
     static void feed_together(const std::vector<Feed> &feeds);
@@ -63,7 +50,6 @@ private:
         int rows, first;
     };
 
-    void check(const int32_t *tokens, int count) const;
     void make_room(int rows);
     void embed(const int32_t *tokens, int rows, float *to) const;
     void pass(const std::vector<Segment> &segments, float *all);
@@ -75,11 +61,9 @@ private:
     void write_logits(const std::vector<Segment> &segments, const float *x, float *to);
 
     const Model &model_;
-    const Config &config_;
     bool exact_;
     CacheType cache_;
-    int length_ = 0, position_ = 0, rows_ = 0;
-    bool has_logits_ = false;
+    int rows_ = 0;
     Cache keys_, values_;
     std::vector<int32_t> positions_;
     // Of a pass, in the memory of the first sequence of those that are fed together.

@@ -24,6 +24,8 @@ struct Precision {
 /** One thread at a time may use it. */
 class Sequence {
 public:
+    /** `length` tokens at most; 0: as many as the model was made for, but 4096 at most. Throws std::runtime_error where it was made for fewer. */
+    Sequence(const Config &config, int length);
     virtual ~Sequence() = default;
 
     /** Reads tokens behind those before. With `all`, the logits of each of them go there: `count` rows of the vocabulary. Throws
@@ -32,7 +34,9 @@ public:
 
     /** Of the token behind the last one; null before there is one. */
     virtual const float *logits() = 0;
-    virtual bool has_logits() const = 0;
+    bool has_logits() const {
+        return has_logits_;
+    }
 
     /** Returns when what was fed has been computed. */
     virtual void wait() const {}
@@ -48,13 +52,29 @@ public:
     /** Whether they may be fed together. */
     virtual bool is_like(const Sequence &other) const = 0;
 
-    virtual int vocabulary() const = 0;
+    int vocabulary() const {
+        return config_.vocabulary;
+    }
     /** Tokens that it has, and may have. */
-    virtual int position() const = 0;
-    virtual int length() const = 0;
+    int position() const {
+        return position_;
+    }
+    int length() const {
+        return length_;
+    }
 
     /** Forgets the tokens from `position` on. The logits are those of nothing until something is fed. */
-    virtual void rewind(int position) = 0;
+    void rewind(int position);
+
+    /** Throws std::runtime_error where feed() would, before it changes anything. */
+    void check(const int32_t *tokens, int count) const;
+
+protected:
+    [[noreturn]] void fail_too_long() const;
+
+    const Config &config_;
+    int length_, position_ = 0;
+    bool has_logits_ = false;
 };
 
 /** Tokens of one sequence among several. */

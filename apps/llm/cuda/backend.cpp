@@ -14,7 +14,7 @@ void feed_together(const std::vector<Feed> &feeds) {
     check_together(feeds);
     std::vector<int> begins;
     for (const Feed &feed : feeds) {
-        static_cast<const CudaDecoder *>(feed.sequence)->check(feed.tokens, feed.count);
+        feed.sequence->check(feed.tokens, feed.count);
         begins.push_back(feed.sequence->position());
     }
     try {

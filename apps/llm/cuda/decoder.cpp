@@ -26,17 +26,15 @@ CudaDecoder::Input::Input(int count, int width)
     : positions(rounded_up(sizeof(int32_t))), rows(positions + rounded_up(size_t(count) * sizeof(int32_t))),
       bytes(rows + size_t(count) * size_t(width) * sizeof(float)) {}
 
-CudaDecoder::CudaDecoder(const Model &model, int length, const Precision &precision) : model_(model), config_(model.config) {
+CudaDecoder::CudaDecoder(const Model &model, int length, const Precision &precision)
+    : Sequence(model.config, length), model_(model), weights_(WeightsOnDevice::of(model)) {
     set_exact(precision.exact);
-    weights_ = WeightsOnDevice::of(model);
     if (precision.cache != CacheType::kF16) {
         throw std::runtime_error("on a GPU keys and values are kept in f16");
     }
-    constexpr int kUsual = 4096;
-    length_ = length > 0 ? length : std::min(config_.context, kUsual);
     const int64_t elements = cache_elements(heads_of(0));
-    if (length_ > config_.context || elements > INT32_MAX / 2) {
-        throw std::runtime_error(fmt::format("a context of {} tokens is too long: the model was made for {}", length_, config_.context));
+    if (elements > INT32_MAX / 2) {
+        fail_too_long();
     }
     const Stream::Used used(stream_);
     for (int i = 0; i < config_.layers; i++) {
@@ -67,26 +65,6 @@ void CudaDecoder::set_exact(bool exact) {
 
 bool CudaDecoder::is_like(const Sequence &other) const {
     return &model_ == &static_cast<const CudaDecoder &>(other).model_;
-}
-
-void CudaDecoder::rewind(int position) {
-    if (position < 0 || position > position_) {
-        throw std::runtime_error(fmt::format("a sequence of {} tokens has no token {} to go back to", position_, position));
-    }
-    position_ = position;
-    has_logits_ = false;
-}
-
-void CudaDecoder::check(const int32_t *tokens, int count) const {
-    if (count < 0 || count > length_ - position_) {
-        throw std::runtime_error(fmt::format("{} tokens do not fit behind the {} of a context of {}: make a longer one, or begin anew",
-                                             count, position_, length_));
-    }
-    for (int i = 0; i < count; i++) {
-        if (tokens[i] < 0 || tokens[i] >= config_.vocabulary) {
-            throw std::runtime_error(fmt::format("token {} is not one of the {} of the vocabulary", tokens[i], config_.vocabulary));
-        }
-    }
 }
 
 void CudaDecoder::feed(const int32_t *tokens, int count, float *all) {

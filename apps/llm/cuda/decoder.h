@@ -23,26 +23,10 @@ public:
 
     void feed(const int32_t *tokens, int count, float *all = nullptr) override;
     const float *logits() override;
-    bool has_logits() const override {
-        return has_logits_;
-    }
     int32_t draw(Sampler *sampler) override;
     void wait() const override;
     void set_exact(bool exact) override;
     bool is_like(const Sequence &other) const override;
-    int vocabulary() const override {
-        return config_.vocabulary;
-    }
-    int position() const override {
-        return position_;
-    }
-    int length() const override {
-        return length_;
-    }
-    void rewind(int position) override;
-
-    /** Throws std::runtime_error where feed() would, before it changes anything. */
-    void check(const int32_t *tokens, int count) const;
 
 private:
     static constexpr int kMostRows = 512;        // of a pass through the layers
@@ -66,11 +50,10 @@ private:
     void download(const halyard_apps::DeviceBlock &logits, int rows, float *to) const;
 
     const Model &model_;
-    const Config &config_;
     std::shared_ptr<const WeightsOnDevice> weights_;
     Stream stream_;
-    int length_ = 0, position_ = 0, rows_ = 0;
-    bool has_logits_ = false, downloaded_ = false;
+    int rows_ = 0;
+    bool downloaded_ = false;
 
     std::vector<std::unique_ptr<halyard_apps::DeviceBlock>> caches_;  // of the layers
     std::map<int, std::unique_ptr<Graph>> graphs_;                    // of one token, by the keys that they are for
