@@ -84,6 +84,19 @@ TEST_CASE("explain, show and check take one's own generator", "[own]") {
     CHECK(contains(checked.out, ": ok"));
 }
 
+// The host asks before it calls a kernel, and would read an address of the device.
+TEST_CASE("where rows of a result are may not hang on what is on a device", "[own]") {
+    const Folder folder;
+    const std::string file = folder / "placed_row.lua";
+    write_file(file, "return schedule 'placed_row' { target = 'cuda', apply = function(k, p)\n"
+                     "  k.y:gpu_blocks('row'):gpu_threads('col')\n"
+                     "  k.y:update(0):gpu_blocks('col')\n"
+                     "end }\n");
+    const std::string text =
+        message({"build", "placed_row", "--schedule", file, "--target", "cuda", "--devices", "emulator", "-o", folder / "out"}, 1);
+    CHECK(contains(text, "y is asked for where place says"));
+}
+
 TEST_CASE("what is wrong with sizes is said", "[own]") {
     const Folder folder;
     const Arguments bench = {"bench", "soft_cap", "--schedule", written(folder), "--threads", "1", "--seconds", "0.01", "--shape"};

@@ -55,6 +55,17 @@ Expr handle_of(const std::string &name) {
     return Variable::make(type_of<halide_buffer_t *>(), name);
 }
 
+class LoadedArray : public IRVisitor {
+    using IRVisitor::visit;
+
+    void visit(const Load *op) override {
+        name = op->name;
+    }
+
+public:
+    std::string name;  // of one that is loaded from
+};
+
 class OffloadToCuda : public IRMutator {
 public:
     explicit OffloadToCuda(CudaOptions options) : options_(std::move(options)) {
@@ -525,7 +536,23 @@ private:
     }
 
     // Fields of buffers keep their names: they say what an index is made of.
+    // What a call wants of its arrays is asked before anything is copied from or to a device.
+    void check_required(const LetStmt *op) const {
+        const std::string end = ".required";
+        if (op->name.size() < end.size() || op->name.compare(op->name.size() - end.size(), end.size(), end) != 0) {
+            return;
+        }
+        LoadedArray loaded;
+        op->value.accept(&loaded);
+        if (!loaded.name.empty()) {
+            options_.fail(func_of(op->name), "is asked for where " + loaded.name +
+                                                 " says, which the host cannot read on a device; have its coordinate depend on a variable "
+                                                 "of a loop, and clamp it");
+        }
+    }
+
     Stmt visit(const LetStmt *op) override {
+        check_required(op);
         const std::string end = ".buffer";
         if (op->name.size() > end.size() && op->name.compare(op->name.size() - end.size(), end.size(), end) == 0) {
             note_strides(op->name.substr(0, op->name.size() - end.size()), op->value);
