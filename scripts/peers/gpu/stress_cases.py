@@ -7,6 +7,7 @@ bfloat16, or what the case has where it has no bfloat16.
 import dataclasses
 import math
 
+from . import front
 from .attention import head_scale, heads
 from .images import functional
 from .table import CASES, Case, cut_to_tf32
@@ -64,6 +65,7 @@ SPLITS = caches((2, 8, 2, 1, 1100, 128), (16, 32, 8, 1, 4096, 128), (2, 10, 2, 1
 DECODED = caches((3, 8, 2, 1, 777, 64), (2, 16, 2, 1, 2000, 64), (2, 8, 2, 4, 1100, 64), (16, 32, 8, 1, 4096, 128), (4, 32, 4, 1, 4096, 128), (2, 8, 2, 3, 1100, 128),
                  (2, 8, 8, 1, 1100, 80), (2, 8, 8, 4, 1100, 80), (4, 8, 8, 1, 2000, 96), (2, 8, 2, 3, 777, 96), (2, 16, 2, 1, 4097, 256), (2, 8, 2, 4, 1100, 256),
                  (1, 8, 1, 1, 513, 33), (64, 8, 4, 1, 2048, 72))
+FRONTS = [*front.ODD, front.sizes(16), front.sizes(256)]
 POSITIONS = [dict(batch=3, keys=37, k=72, n=300), dict(batch=4, keys=128, k=768, n=4096), dict(batch=8, keys=64, k=384, n=30522)]
 
 # Of cases of the table: by op, then by label; "" are those whose label has nothing here.
@@ -82,7 +84,7 @@ SIZES = {
                        "unfused": [{**d, "n_kv": d["n"] // 4} for d in SOME_PRODUCTS]},
     "qkv_projection_int8": {"": [{**d, "n_kv": d["n"] // 4} for d in INT8], "skinny": [{**d, "n_kv": d["n"] // 4} for d in FEW_ROWS],
                             "unfused": [{**d, "n_kv": d["n"] // 4} for d in SOME_PRODUCTS]},
-    "batch_norm": {"": OF_PIXELS}, "group_norm": {"": OF_PIXELS, "32 groups": [dict(n=2, c=64, h=7, w=13), dict(n=8, c=320, h=32, w=32)]},
+    "qkv_rope": {"": FRONTS}, "batch_norm": {"": OF_PIXELS}, "group_norm": {"": OF_PIXELS, "32 groups": [dict(n=2, c=64, h=7, w=13), dict(n=8, c=320, h=32, w=32)]},
     "transpose": {"": [dict(batch=2, rows=65, cols=129), dict(batch=1, rows=1000, cols=264), dict(batch=4, rows=1024, cols=1024)]},
     "depthwise_conv2d": {"": OF_PIXELS}, "depthwise_conv2d_int8": {"": OF_PIXELS},
     "conv2d": {"": CONVOLUTIONS, "simt": SOME_CONVOLUTIONS, "unfused": SOME_CONVOLUTIONS},
@@ -327,6 +329,7 @@ def others_of_table():
     yield like("gemm_q", "int4", "unfused", SOME_PRODUCTS)
     yield like("gemm_fp8", "tensor", "unfused", SOME_PRODUCTS)
     yield like("gemm_int8", "", "skinny", FEW_ROWS)
+    yield like("qkv_rope", "", "unfused", FRONTS[1:3])
     yield like("moe_router", "", "unfused", SOME_LOGITS)
     yield like("splade", "", "unfused", POSITIONS[:2])
     yield like("batch_norm", "", "unfused", OF_PIXELS)
