@@ -11,6 +11,7 @@
 #include "math/block_rows.h"
 #include "math/elements.h"
 #include "math/linear_blocks.h"
+#include "math/open_number.h"
 #include "math/panel_weights.h"
 #include "math/product_epilogue.h"
 #include "math/unread.h"
@@ -69,25 +70,28 @@ private:
     void multiply_interleaved(const Expr &depth) {
         constexpr int kBlock = BlockWeights::kBlock, kLanes = BlockWeights::kLanes;
         const int columns = blocks.interleaved;
-        const PanelWeights w(b, "w");
         if (blocks.sums == BlockSums::kLanes) {
             read_only_if(*this, depth > 0, {"a", b.name()});
-            const PanelSums sums_of_panel(partial, depth, parts,
-                                          [&](const Expr &at, const Expr &member, const Expr &group, const Expr &half, const Expr &block) {
-                                              const Expr weight = w.element(member, group, half, block, lane, panel);
-                                              return std::vector<Expr>{a_f(at, row) * weight};
-                                          });
-            acc(col, row) = sums_of_panel.sum(0, col % columns, col / columns, row);
+            PanelSums sums(depth, parts, number_or_open(kOpen, "turns", 1, 16), number_or_open(kOpen, "rounds", 0, 1));
+            const PanelWeights w(b, "w", {sums.turn, sums.part}, sums.block(sums.turn, sums.part));
+            a_part(sums.member, sums.half, sums.group, sums.turn, sums.part, sums.row) = a_f(sums.at(sums.place()), sums.row);
+            sums.define(partial, gathered, [&](const PanelPlace &p) {
+                const Expr weight = w.element(p.member, p.group, p.half, p.turn, p.part, sums.lane, sums.panel);
+                return std::vector<Expr>{a_part(p.member, p.half, p.group, p.turn, p.part, sums.row) * weight};
+            });
+            acc(col, row) = sums.sum(0, col % columns, col / columns, row);
             return;
         }
+        Var block("block");
+        const PanelWeights w(b, "w", {block}, block);
         w_f(k, col) = w.element(k % 4, k % kLanes / 4, k % kBlock / kLanes, k / kBlock, col % columns, col / columns);
         const auto factor = [&](const Expr &f32) { return tf32 ? cut_to_tf32(f32) : f32; };
         const RDom r(0, depth, "k");
         acc(col, row) += factor(a_f(r, row)) * factor(w_f(r, col));
     }
 
-    Var col{"col"}, row{"row"}, k{"k"}, lane{"lane"}, panel{"panel"};
-    Func a_f{"a_f"}, acc{"acc"}, partial{"partial"}, w_f{"w_f"};
+    Var col{"col"}, row{"row"}, k{"k"};
+    Func a_f{"a_f"}, a_part{"a_part"}, acc{"acc"}, partial{"partial"}, gathered{"gathered"}, w_f{"w_f"};
     BlockRows rows{"a"};
 };
 

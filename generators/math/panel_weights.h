@@ -6,7 +6,9 @@
  * the depth are summed apart.
  */
 
+#include <algorithm>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -16,75 +18,139 @@
 
 namespace halyard {
 
-/** Funcs that a schedule may keep in registers, of names that begin with `name`: _bytes(byte, unit, block, panel), _scale_bytes and, where there
- * are minima, _minimum_bytes(byte, block, panel); what is made of them, _scale and _minimum(lane, block, panel); and an f32,
- * _element(member, group, half, block, lane, panel). */
+/** Funcs that a schedule may keep in registers, of names that begin with `name`: _bytes(byte, group, half, place, panel), _scale_bytes and, where
+ * there are minima, _minimum_bytes(byte, group, place, panel), which are the same for all groups; what is made of them, _scale and _minimum(lane, group,
+ * place, panel); and an f32,
+ * _element(member, group, half, place, lane, panel). Words of 4 bits have both halves of a block, so that `half` of their bytes is 0. */
 class PanelWeights {
 public:
-    PanelWeights(const BlockWeights &weights, const std::string &name) : element(name + "_element") {
+    /** `place`: variables that say which block along the depth is meant, and `block` that in them. */
+    PanelWeights(const BlockWeights &weights, const std::string &name, const std::vector<Halide::Var> &place, const Halide::Expr &block)
+        : element(name + "_element"), place_(place) {
         using namespace Halide;
+        const bool bytes_of_halves = weights.bits() == 8;
         Func bytes(name + "_bytes");
-        bytes(byte, unit, block, panel) = weights.panel_byte(byte, unit, block, panel);
+        bytes(with_place({byte, group, half}, {panel})) =
+            weights.panel_byte(byte, bytes_of_halves ? 4 * half + group : Expr(group), block, panel);
         const Func scale = halves(name + "_scale", weights.panel_scale_byte(byte, block, panel));
-        const Expr word = weights.bits() == 8 ? 4 * half + group : Expr(group);
-        Expr value = weights.element_of_byte(bytes(4 * lane + member, word, block, panel), half) * scale(lane, block, panel);
+        const auto byte_of = [&](const Expr &at) {
+            return bytes(with_place(std::vector<Expr>{at, group, bytes_of_halves ? Expr(half) : Expr(0)}, {panel}));
+        };
+        Expr value = weights.element_of_byte(byte_of(4 * lane + member), half) * scale(with_place({lane, group}, {panel}));
         if (weights.has_minimum()) {
-            value = value + halves(name + "_minimum", weights.panel_minimum_byte(byte, block, panel))(lane, block, panel);
+            value = value + halves(name + "_minimum", weights.panel_minimum_byte(byte, block, panel))(with_place({lane, group}, {panel}));
         }
-        element(member, group, half, block, lane, panel) = value;
+        element(with_place({member, group, half}, {lane, panel})) = value;
     }
 
     Halide::Func element;
 
 private:
+    // Coordinates with those of the place between them.
+    template<class T>
+    std::vector<T> with_place(std::vector<T> first, const std::vector<T> &last) const {
+        first.insert(first.end(), place_.begin(), place_.end());
+        first.insert(first.end(), last.begin(), last.end());
+        return first;
+    }
+    std::vector<Halide::Var> with_place(std::initializer_list<Halide::Var> first, std::initializer_list<Halide::Var> last) const {
+        return with_place(std::vector<Halide::Var>(first), std::vector<Halide::Var>(last));
+    }
+
     Halide::Func halves(const std::string &name, const Halide::Expr &value) {
         using namespace Halide;
         Func bytes(name + "_bytes"), result(name);
-        bytes(byte, block, panel) = value;
-        const Expr low = bytes(2 * lane, block, panel), high = bytes(2 * lane + 1, block, panel);
-        result(lane, block, panel) = BlockWeights::from_bits(concat_bits({low, high}));
+        bytes(with_place({byte, group}, {panel})) = value;
+        const auto byte_of = [&](const Expr &at) { return bytes(with_place(std::vector<Expr>{at, group}, {panel})); };
+        result(with_place({lane, group}, {panel})) = BlockWeights::from_bits(concat_bits({byte_of(2 * lane), byte_of(2 * lane + 1)}));
         return result;
     }
 
-    Halide::Var byte{"byte"}, unit{"unit"}, member{"member"}, group{"group"}, half{"half"}, block{"block"}, lane{"lane"}, panel{"panel"};
+    std::vector<Halide::Var> place_;
+    Halide::Var byte{"byte"}, member{"member"}, group{"group"}, half{"half"}, lane{"lane"}, panel{"panel"};
+};
+
+/** Where a thread stands along the depth: member of a group of four neighbours, group, half of a block, and the block, which is that of a part in its
+ * turn. */
+struct PanelPlace {
+    Halide::Expr member, group, half, turn, part;
 };
 
 /** Sums over the depth of a panel's columns, which `parts` threads share, by four each, as they have words of four neighbours. A Func partial(lane,
- * panel, row, group, part) has sums of a part of the depth each. */
+ * panel, row, group, part) has sums of a part of the depth each, and gathered(lane, panel, row, some) those of some parts. */
 class PanelSums {
 public:
-    /** `terms`(at, member, group, half, block) are what is summed of each element: `at` is its place along the depth, and the rest are those of
-     * PanelWeights::element; `lane`, `panel` and `row` stand in it as variables. */
-    using Terms = std::function<std::vector<Halide::Expr>(const Halide::Expr &at, const Halide::Expr &member, const Halide::Expr &group,
-                                                          const Halide::Expr &half, const Halide::Expr &block)>;
-
-    PanelSums(Halide::Func partial, const Halide::Expr &depth, int parts, const Terms &terms)
-        : partial_(std::move(partial)), parts_(parts) {
+    /** `turns` blocks of a part are one round; `rounds`: how many there are, 0 for as many as the depth has. */
+    PanelSums(const Halide::Expr &depth, int parts, const Halide::Expr &turns, const Halide::Expr &rounds)
+        : blocks_(depth / BlockWeights::kBlock), turns_(turns), parts_(parts) {
         using namespace Halide;
-        const Expr blocks = depth / BlockWeights::kBlock;
-        RDom r({{0, 4}, {0, 2}, {0, (blocks + (parts - 1)) / parts}}, "k");
-        const Expr block = r.z * parts + part;
-        r.where(block < blocks);
-        // Behind the last block the rows have nothing to be fetched.
-        const Expr at = BlockWeights::kBlock * min(block, max(blocks - 1, 0)) + BlockWeights::kLanes * r.y + 4 * group + r.x;
-        std::vector<Expr> sums = terms(at, r.x, group, r.y, block);
+        const Expr of_round = turns * parts;
+        rounds_ = Internal::simplify(select(rounds > 0, rounds, (blocks_ + (of_round - 1)) / of_round));
+    }
+
+    /** The block of a part in its turn, the last one where there are no more. */
+    Halide::Expr block(const Halide::Expr &of_turn, const Halide::Expr &of_part) const {
+        return min(of_turn * parts_ + of_part, max(blocks_ - 1, 0));
+    }
+
+    /** Which element of the depth it is. */
+    Halide::Expr at(const PanelPlace &p) const {
+        return BlockWeights::kBlock * block(p.turn, p.part) + BlockWeights::kLanes * p.half + 4 * p.group + p.member;
+    }
+
+    /** Sums up terms of each element; `lane`, `panel` and `row` stand in them as variables. */
+    void define(Halide::Func partial, Halide::Func gathered, const std::function<std::vector<Halide::Expr>(const PanelPlace &)> &terms) {
+        using namespace Halide;
+        gathered_ = std::move(gathered);
+        RDom r({{0, 4}, {0, 2}, {0, turns_}, {0, rounds_}}, "k");
+        const Expr turn_of_all = r[3] * turns_ + r.z;
+        r.where(turn_of_all * parts_ + part < blocks_);
+        std::vector<Expr> sums = terms({r.x, group, r.y, turn_of_all, part});
         single_ = sums.size() == 1;
-        partial_(lane, panel, row, group, part) = Tuple(std::vector<Expr>(sums.size(), 0.0f));
+        const FuncRef own = partial(lane, panel, row, group, part);
+        partial(lane, panel, row, group, part) = Tuple(std::vector<Expr>(sums.size(), 0.0f));
         for (size_t i = 0; i < sums.size(); i++) {
-            sums[i] = value(partial_(lane, panel, row, group, part), i) + sums[i];
+            sums[i] = value(own, i) + sums[i];
         }
-        partial_(lane, panel, row, group, part) = Tuple(sums);
+        partial(lane, panel, row, group, part) = Tuple(sums);
+
+        std::vector<Expr> few(sums.size());
+        const int of_some = std::max(parts_ / kSome, 1);
+        for (size_t i = 0; i < sums.size(); i++) {
+            std::vector<Expr> values;
+            for (int p = 0; p < of_some; p++) {
+                for (int g = 0; g < kGroups; g++) {
+                    values.push_back(value(partial(lane, panel, row, g, of_some * some + p), i));
+                }
+            }
+            few[i] = sum_of(values);
+        }
+        gathered_(lane, panel, row, some) = Tuple(few);
     }
 
     /** Sum i of a column of a panel. */
     Halide::Expr sum(size_t i, const Halide::Expr &of_lane, const Halide::Expr &of_panel, const Halide::Expr &of_row) const {
         std::vector<Halide::Expr> values;
-        for (int p = 0; p < parts_; p++) {
-            for (int g = 0; g < kGroups; g++) {
-                values.push_back(value(partial_(of_lane, of_panel, of_row, g, p), i));
-            }
+        for (int s = 0; s < std::min(parts_, kSome); s++) {
+            values.push_back(value(gathered_(of_lane, of_panel, of_row, s), i));
         }
-        for (; values.size() > 1; values.resize((values.size() + 1) / 2)) {  // so that few additions wait for others
+        return sum_of(values);
+    }
+
+    Halide::Var lane{"lane"}, panel{"panel"}, row{"row"}, group{"group"}, part{"part"}, turn{"turn"}, member{"member"}, half{"half"},
+        some{"some"};
+
+    /** The place that the variables say. */
+    PanelPlace place() const {
+        return {member, group, half, turn, part};
+    }
+
+private:
+    static constexpr int kGroups = 4, kSome = 8;
+
+    // In pairs, so that few additions wait for others.
+    static Halide::Expr sum_of(std::vector<Halide::Expr> values) {
+        for (; values.size() > 1; values.resize((values.size() + 1) / 2)) {
             for (size_t v = 0; v + (values.size() + 1) / 2 < values.size(); v++) {
                 values[v] = values[v] + values[v + (values.size() + 1) / 2];
             }
@@ -92,19 +158,14 @@ public:
         return values.front();
     }
 
-    Halide::Var lane{"lane"}, panel{"panel"}, row{"row"};
-
-private:
-    static constexpr int kGroups = 4;
-
     Halide::Expr value(const Halide::FuncRef &at, size_t i) const {
         return single_ ? Halide::Expr(at) : at[int(i)];
     }
 
-    Halide::Func partial_;
+    Halide::Func gathered_;
+    Halide::Expr blocks_, turns_, rounds_;
     int parts_;
     bool single_ = false;
-    Halide::Var group{"group"}, part{"part"};
 };
 
 }  // namespace halyard

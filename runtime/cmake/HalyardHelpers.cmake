@@ -3,6 +3,8 @@
 #                     [TARGETS <level or Halide target>...]  default: avx512 avx2, chosen at run time
 #                     [DEVICES <architecture>...]        of GPUs, where the target is cuda: sm_80, sm_90a, ...; default:
 #                                                        those of `halyard build --devices`
+#                     [CONSTANT <input>...]              of CUDA: that no kernel writes which may still run when the
+#                                                        library is called, as weights are
 #                     [PARAMS <generator parameter>=<value>...]
 #                     [SET <tune parameter>=<value>...]
 #                     [SHAPE <dims>]                     the best schedule of this user's database for one size, as
@@ -57,7 +59,7 @@ endfunction()
 
 function(halyard_add_library name)
     set(of_one OP SCHEDULE FUNCTION GENERATOR SHAPE DATABASE)
-    set(of_several TARGETS DEVICES PARAMS SET)
+    set(of_several TARGETS DEVICES CONSTANT PARAMS SET)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "${of_one}" "${of_several}")
     if(arg_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "halyard_add_library(${name}): unknown argument ${arg_UNPARSED_ARGUMENTS}")
@@ -107,6 +109,10 @@ function(halyard_add_library name)
     if(arg_DEVICES)
         list(JOIN arg_DEVICES "," devices)
         list(APPEND command "--devices=${devices}")
+    endif()
+    if(arg_CONSTANT)
+        list(JOIN arg_CONSTANT "," constant)
+        list(APPEND command "--constant=${constant}")
     endif()
     foreach(param IN LISTS arg_PARAMS)
         list(APPEND command "--param=${param}")

@@ -10,12 +10,15 @@ return schedule "gemm_q" {
     sums = "lanes",
     format = tune { "q4_0", "q4_1", "q8_0", default = "q4_0" },
     interleaved = tune { 8, 16, 32, default = 16 },
-    parts = tune { 4, 8, 16, 32, default = 8 }, -- of the depth, by threads
+    parts = tune { 4, 8, 16, 24, 32, default = 24 }, -- of the depth, by threads
   },
 
   params = {
     rows  = tune { 0, 1, 2, 4, 8, default = 0 }, -- that a thread has; 0: as many as the call has, up to 8
     near  = tune { 1, 2, 4, default = 4 },       -- columns of a thread
+    turns = tune { 1, 2, 3, 4, 6, 8, default = 1 }, -- blocks of a part that are loaded together, where a thread has one row
+    once  = tune { 0, 1, 2, default = 2 },          -- so many or fewer may be all of them, which are unpacked before anything else
+    rounds = tune { 0, 1, default = 0, search = false }, -- 1: a version for that
   },
 
   where = function(p) return p.interleaved // p.near * 4 * p.parts <= 1024 end,
@@ -23,6 +26,7 @@ return schedule "gemm_q" {
   versions = gemm_q.versions_of_few,
 
   apply = function(k, p)
-    gemm_q.by_threads(k.y, k.partial, p, { weights = { gemm_q.weights(k, "w") }, a = k.a_f })
+    if p.rounds == 1 then k["b_" .. p.format .. "_interleaved"]:prefetch_at_launch(p.turns) end
+    gemm_q.by_threads(k.y, k.partial, k.gathered, p, { weights = { gemm_q.weights(k, "w") }, a = k.a_part })
   end,
 }

@@ -23,7 +23,7 @@ return schedule "gemm_q" {
   where = function(p, target) return gemm.tiles_fit(p, target, { products = 1 }) end,
 
   apply = function(k, p)
-    gemm_q.unpack(k, p)
+    gemm_q.unpack(k.w_f:compute_root(), p)
     gemm.tensor_tiles(k.y, k.acc, p, { operand_bytes = 4 })
   end,
 }

@@ -155,6 +155,15 @@ public:
         return resident_;
     }
 
+    /** Has kernels ask for an input, in so many turns of each loop, before they wait for what runs before them. */
+    void prefetch_at_launch(const std::string &input, int turns) {
+        prefetched_at_launch_[input] = turns;
+    }
+
+    const std::map<std::string, int> &prefetched_at_launch() const {
+        return prefetched_at_launch_;
+    }
+
     struct Fetched {
         Halide::Internal::Function func;
         int ahead = 0;
@@ -220,6 +229,7 @@ private:
     std::vector<Streamed> streamed_;
     std::vector<Fetched> fetched_;
     std::map<std::string, int> resident_;
+    std::map<std::string, int> prefetched_at_launch_;
     std::vector<TileProduct> tile_products_;
     std::vector<SpreadPrefetch> prefetches_;
     std::vector<AheadPrefetch> ahead_;

@@ -99,7 +99,7 @@ ScriptOptions script_options(const PluginSettings &settings, const Halide::Targe
 }
 
 // What the generator and the schedule fix of each array: its type, and extents and strides that are numbers.
-json arguments_json(const PipelineView &view) {
+json arguments_json(const PipelineView &view, const std::set<std::string> &constant) {
     json arguments = json::object();
     const auto add = [&](const std::string &name, const Halide::Parameter &p, bool is_output) {
         std::ostringstream type;
@@ -111,7 +111,11 @@ json arguments_json(const PipelineView &view) {
             extents.push_back(extent ? json(*extent) : json());
             strides.push_back(stride ? json(*stride) : json());
         }
-        arguments[name] = {{"type", type.str()}, {"extents", extents}, {"strides", strides}, {"output", is_output}};
+        arguments[name] = {{"type", type.str()},
+                           {"extents", extents},
+                           {"strides", strides},
+                           {"output", is_output},
+                           {"constant", constant.count(p.name()) > 0}};
     };
     for (const auto &[name, f] : view.funcs()) {
         if (f.parameter.defined()) {
@@ -515,7 +519,8 @@ private:
         if (want_passes_) {
             o.observe = [this](const PassRun &p) { add_pass(p); };
         }
-        o.schedule = cuda_schedule(view_, *binding_);
+        find_constant(settings.constant);
+        o.schedule = cuda_schedule(view_, *binding_, constant_);
         const bool tells = !settings.function.empty();
         o.text = tells ? rest_ : "";
         for (auto &v : versions_) {
@@ -528,10 +533,29 @@ private:
                 }
                 return s;
             };
-            o.versions.push_back({v.condition, tells ? v.text : "", lowered, cuda_schedule(v.pipeline->view(), *v.pipeline->binding)});
+            o.versions.push_back(
+                {v.condition, tells ? v.text : "", lowered, cuda_schedule(v.pipeline->view(), *v.pipeline->binding, constant_)});
         }
         o.fail = [this](const std::string &func, const std::string &message) { throw Halide::CompileError(func + " " + message); };
         copy.add_custom_lowering_pass(new Attributed(*this, offload_to_cuda(std::move(o))));
+    }
+
+    // Inputs by the names that the pipeline has for them.
+    void find_constant(const std::vector<std::string> &names) {
+        std::vector<std::string> inputs;
+        for (const auto &[name, f] : view_.funcs()) {
+            if (f.parameter.defined()) {
+                inputs.push_back(name);
+                if (std::find(names.begin(), names.end(), name) != names.end()) {
+                    constant_.insert(f.parameter.name());
+                }
+            }
+        }
+        for (const auto &name : names) {
+            if (std::find(inputs.begin(), inputs.end(), name) == inputs.end()) {
+                throw Halide::CompileError("--constant: there is no input \"" + name + "\"; there are " + quoted_list(inputs));
+            }
+        }
     }
 
     void add_pass(const PassRun &p) {
@@ -576,7 +600,7 @@ private:
     }
 
     // What a script says of kernels.
-    static CudaSchedule cuda_schedule(const PipelineView &view, const Binding &binding) {
+    static CudaSchedule cuda_schedule(const PipelineView &view, const Binding &binding, const std::set<std::string> &constant) {
         std::vector<Halide::Internal::Function> funcs;
         for (const auto &f : view.funcs()) {
             funcs.push_back(f.second.function);
@@ -592,6 +616,7 @@ private:
             o.places[name] = place.around > 0 ? std::max(place.nest - place.around, 0) : 3;
         }
         o.resident = binding.resident();
+        o.before_wait = {binding.prefetched_at_launch(), constant};
         for (const auto &f : binding.fetched()) {
             o.fetched[f.func.name()] = f.ahead;
         }
@@ -687,7 +712,7 @@ private:
                 // Lowering will say what is wrong.
             }
         }
-        r["arguments"] = arguments_json(view_);
+        r["arguments"] = arguments_json(view_, constant_);
         r["large"] = large_loops();
         r["code"] = {{"copies", size_.copies}, {"operations", size_.nodes}};
         if (want_steps_) {
@@ -721,7 +746,8 @@ private:
     bool will_finish_;
     bool finish_ = false;  // the library needs the finishing step
     bool want_steps_, want_passes_;
-    std::string after_;  // the pass of which the report has what it left
+    std::set<std::string> constant_;  // inputs that no other kernel writes meanwhile, as Halide calls them
+    std::string after_;               // the pass of which the report has what it left
     bool applied_ = false;
     CodeSize size_;  // that the schedule asks for
     std::unique_ptr<Script> script_;

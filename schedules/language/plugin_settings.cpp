@@ -49,19 +49,23 @@ Setting assignments(std::map<std::string, std::string> PluginSettings::*field) {
             [field](PluginSettings &s, const json &v) { s.*field = v.get<std::map<std::string, std::string>>(); }};
 }
 
+Setting names(std::vector<std::string> PluginSettings::*field, char between) {
+    return {[field, between](PluginSettings &s, const std::string &v) { s.*field = split(v, between); },
+            [field](PluginSettings &s, const json &v) { s.*field = v.get<std::vector<std::string>>(); }};
+}
+
 const std::map<std::string, Setting> &settings() {
     static const std::map<std::string, Setting> all = {
         {"after", text(&PluginSettings::after)},
         {"caches", text(&PluginSettings::caches)},
+        {"constant", names(&PluginSettings::constant, ',')},
         {"cuda", text(&PluginSettings::cuda)},
         {"describe", text(&PluginSettings::describe)},
         {"devices", text(&PluginSettings::devices)},
         {"facts", assignments(&PluginSettings::facts)},
         {"finish", flag(&PluginSettings::finish)},
         {"function", text(&PluginSettings::function)},
-        {"lib",
-         {[](PluginSettings &s, const std::string &v) { s.lib = split(v, ':'); },
-          [](PluginSettings &s, const json &v) { s.lib = v.get<std::vector<std::string>>(); }}},
+        {"lib", names(&PluginSettings::lib, ':')},
         {"lint", text(&PluginSettings::lint)},
         {"passes", flag(&PluginSettings::passes)},
         {"report", text(&PluginSettings::report)},

@@ -26,6 +26,7 @@ struct PluginSettings {
     std::string lint;                          // sizes at which to look for what is slow, or "estimates"
     std::string describe;                      // a JSON file to write in place of all that
     std::string devices, cuda;                 // of CUDA kernels, and the file for their printed source
+    std::vector<std::string> constant;         // inputs that no other kernel of CUDA writes meanwhile
 };
 
 /** Of the words `autoscheduler.NAME=VALUE` of a command line. One of them may be `request`, a JSON file with the others, and

@@ -155,6 +155,13 @@ void fetch(Call &c) {
     c.binding.fetch(c.func().function(), int(ahead));
 }
 
+void prefetch_at_launch(Call &c) {
+    if (!c.self.parameter.defined()) {
+        c.fail("is for an input, and " + c.self.func_name + " is computed", "say it of the input that it is computed of");
+    }
+    c.binding.prefetch_at_launch(c.self.parameter.name(), c.args[0].present ? int(c.args[0].integer) : 4);
+}
+
 void resident(Call &c) {
     c.binding.resident(c.func().function(), int(c.args[0].integer));
 }
@@ -276,6 +283,12 @@ const std::vector<Word> kLoweringWords = {
      "On CUDA, of a Func with blocks of its own: threads get no more registers than leave room for so many blocks on a "
      "multiprocessor, so that one can compute while another waits. CUDA has it as the second argument of __launch_bounds__.",
      "blocks", "blocks, so many at once", resident, nullptr, Effect::kCuda},
+    {"prefetch_at_launch", Handle::kFunc, "turns:int[1..64]?", "self",
+     "On CUDA, of an input: what kernels without tensor cores load of it is asked for from memory into the L2 cache when they begin, which "
+     "on sm_90 is before they wait for the last kernel of the stream. Results are the same whoever writes the input, and when. "
+     "Of loops around such loads the first `turns` turns are, by default 4. Loads whose place or condition is computed of data are not.",
+     "wait for the last kernel\nfor t: s += w[t] * x[t]", "for t < turns: prefetch w[t]\nwait for the last kernel\nfor t: s += w[t] * x[t]",
+     prefetch_at_launch, nullptr, Effect::kCuda},
     {"autoschedule", Handle::kFunc, "scheduler:string sizes:string parallelism:int[1..65536]?", "self",
      "Hands the whole pipeline to one of Halide's own autoschedulers: Mullapudi2016, Adams2019, Li2018 or, for GPUs, "
      "Anderson2021. `sizes` are the estimates that it works from, for every buffer and every integer of the kernel: "

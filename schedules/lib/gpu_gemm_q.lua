@@ -3,27 +3,37 @@
 local gemm_q = {}
 
 -- Computes a Func of few rows by threads, which have neighbouring columns of a panel, elements of a word, and some blocks of the depth: a
--- load brings the words of `near` columns, which become f32 in registers, for all rows.
+-- load brings the words of `near` columns, which become f32 in registers, for all rows. Loads of several blocks are under way together.
 --
 --   for row: for col: y = f(sum over k of a * w)
 --     ->
 --   blocks panel, strip of rows
 --     threads lanes, group, part: partial of near columns in registers = 0
---       for block of the part: for half: for member: for row: partial += a * w
+--       for round: `turns` blocks of the part
+--         load words of w, and a
+--         for turn: for half: for member: for row: partial += a * w
 --     threads: partials = partial                                       -- in shared memory
---     threads lane, row: y = f(sum of the partials)
+--     threads lane, some: gathered = sum of some partials
+--     threads lane, row: y = f(sum of the gathered)
 --
--- y       the Func of the results        partial    the sums of parts of the depth (generators/math/panel_weights.h)
+-- With one round, which is all of the depth, weights become f32 first, which waits for nothing where they are said to be constant.
+--
+-- y       the Func of the results        partial, gathered    the sums of parts of the depth (generators/math/panel_weights.h)
 -- p       interleaved: columns of a panel        near: of a thread        rows: of a strip        parts        format
--- o       weights: what weights() gives for each matrix        a: the Func of the rows
---         factors: one over "k" that they are multiplied by
-function gemm_q.by_threads(y, partial, p, o)
+--         turns: blocks that are loaded together        rounds: 1 or, for any depth, 0
+-- o       weights: what weights() gives for each matrix        a: the Func of the rows        factors: one that they are multiplied by
+function gemm_q.by_threads(y, partial, gathered, p, o)
   local along = p.interleaved // p.near -- threads side by side, in the shape of those of the sums
   y:split("col", p.interleaved, "guard", "panel", "column")
   y:split("row", p.rows, "guard", "strip", "row_in_strip")
   y:split("column", along, "auto", "column_y", "column_x")
   y:reorder("column_x", "column_y", "row_in_strip", "panel", "strip")
   y:gpu_blocks { "panel", "strip" }:gpu_threads { "column_x", "column_y", "row_in_strip" }:never_partition_all()
+
+  gathered:compute_at(y, "panel"):store_in "gpu_shared"
+  gathered:bound_extent("lane", p.interleaved):bound_extent("panel", 1):bound_extent("row", p.rows)
+  gathered:split("lane", along, "auto", "column_y", "column_x")
+  gathered:reorder("row", "column_x", "column_y", "some"):gpu_threads { "column_x", "column_y", "some" }:unroll "row":never_partition_all()
 
   local partials = partial:in_():compute_at(y, "panel"):store_in "gpu_shared"
   partial:compute_at(y, "panel"):store_in "register"
@@ -41,25 +51,42 @@ function gemm_q.by_threads(y, partial, p, o)
   by_threads(partials, {})
   by_threads(partial, {})
   local sum = partial:update(0)
-  by_threads(sum, { "k_x", "k_y", "k_z" })
-  sum:unroll("k_x"):unroll("k_y")
+  by_threads(sum, { "k_x", "k_y", "k_z", "k_w" })
+  sum:unroll("k_x"):unroll("k_y"):unroll("k_z")
 
-  local function in_thread(func, loop)
-    return func:compute_at(partial, loop):store_in "register":never_partition_all()
+  -- The weights of a thread.
+  local first = p.rounds == 1
+  local function in_thread(func, user, loop, turns)
+    return func:compute_at(user, loop):store_in "register":never_partition_all():bound_extent("turn", turns):unroll "turn"
   end
-  local function loaded(func, loop, bytes) in_thread(func, loop):bound_extent("byte", bytes):bound_extent("panel", 1):vectorize "byte" end
-  local function of_lanes(func, loop) in_thread(func, loop):bound_extent("lane", p.near):bound_extent("panel", 1):unroll "lane" end
   for _, w in ipairs(o.weights) do
-    -- A word of weights of 4 bits has those of both halves.
-    loaded(w.bytes, p.format == "q8_0" and "k_y" or "k_z", 4 * p.near)
-    for _, halves in ipairs(w.halves) do
-      loaded(halves.bytes, "k_z", 2 * p.near)
-      of_lanes(halves.value, "k_z")
+    local user, round = first and w.element or partial, first and "lanes" or "k_w"
+    local function loaded(func, bytes)
+      in_thread(func, user, round, p.turns):bound_extent("byte", bytes):bound_extent("panel", 1):vectorize "byte"
     end
-    of_lanes(w.element, "k_x")
+    local function of_lanes(func, loop) in_thread(func, user, loop, 1):bound_extent("lane", p.near):bound_extent("panel", 1):unroll "lane" end
+    if first then
+      w.element:compute_at(y, "panel"):store_in "register":bound_extent("lane", p.interleaved):bound_extent("panel", 1)
+      w.element:bound_extent("group", 4):bound_extent("part", p.parts):bound_extent("turn", p.turns):bound_extent("half", 2)
+      w.element:bound_extent("member", 4):reorder_storage("lane", "member", "half", "turn", "group", "part", "panel")
+      w.element:split("lane", p.near, "auto", "lanes", "near")
+      w.element:reorder("near", "member", "half", "turn", "lanes", "group", "part"):gpu_threads(threads):never_partition_all()
+      w.element:unroll("near"):unroll("member"):unroll("half"):unroll "turn"
+    end
+    loaded(w.bytes, 4 * p.near)
+    w.bytes:bound_extent("half", p.format == "q8_0" and 2 or 1):unroll "half"
+    for _, halves in ipairs(w.halves) do
+      loaded(halves.bytes, 2 * p.near)
+      of_lanes(halves.value, first and "turn" or "k_z")
+    end
+    if not first then of_lanes(w.element, "k_x") end
   end
-  in_thread(o.a, "k_y"):bound_extent("k", 4):bound_extent("row", p.rows):vectorize "k":unroll "row"
-  if o.factors then in_thread(o.factors, "k_y"):bound_extent("k", 4):vectorize "k" end
+  local ahead = p.turns > 1 or first -- else there are rows enough to have registers full
+  for _, func in ipairs(o.factors and { o.a, o.factors } or { o.a }) do
+    in_thread(func, partial, ahead and "k_w" or "k_y", p.turns):bound_extent("member", 4):bound_extent("half", ahead and 2 or 1)
+    func:bound_extent("group", 1):bound_extent("part", 1):vectorize("member"):unroll "half"
+  end
+  o.a:bound_extent("row", p.rows):unroll "row"
 end
 
 -- The Funcs of a matrix whose names begin so (generators/math/panel_weights.h), for by_threads().
@@ -71,25 +98,34 @@ function gemm_q.weights(k, name)
   return { bytes = k[name .. "_bytes"], halves = halves, element = k[name .. "_element"] }
 end
 
--- Versions by the rows of a call, as many of which a thread has.
-function gemm_q.versions_of_few(k, p)
-  if p.rows > 0 then return { {} } end
-  local m, versions = k.y:dim(1):extent(), {}
-  for _, rows in ipairs { 1, 2, 4 } do table.insert(versions, { when = m:at_most(rows), rows = rows }) end
-  table.insert(versions, { rows = 8 })
+-- Versions by the rows of a call, as many of which a thread has. Of one row, it has registers for several blocks of the depth, and for all of a
+-- short one; that pays where blocks of threads do not stand in line for a multiprocessor.
+function gemm_q.versions_of_few(k, p, target)
+  local function of_rows(rows) return { rows = rows, turns = rows == 1 and p.turns or 1 } end
+  local m, depth, versions = k.y:dim(1):extent(), (k:has "x" and k.x or k.a):dim(0):extent(), {}
+  local few = k.y:dim(0):extent():at_most(2 * target.multiprocessors * p.interleaved)
+  for turns = 1, p.rows <= 1 and p.once or 0 do
+    local all = few:and_(depth:at_most(32 * p.parts * turns))
+    table.insert(versions, { when = p.rows == 0 and m:at_most(1):and_(all) or all, rows = 1, turns = turns, rounds = 1 })
+  end
+  for _, rows in ipairs(p.rows > 0 and {} or { 1, 2, 4 }) do
+    local version = of_rows(rows)
+    version.when = m:at_most(rows)
+    table.insert(versions, version)
+  end
+  table.insert(versions, of_rows(p.rows > 0 and p.rows or 8))
   return versions
 end
 
--- Unpacks all weights to f32 in a kernel of its own, along k, as tensor cores fetch them.
+-- Unpacks all weights in a kernel of its own, along k, as tensor cores fetch them.
 --
---   for col: for k: w_f
+--   for col: for k: w = unpacked
 --     ->
 --   blocks part of the depth, panel
---     threads word, column: w_f of four neighbours along k
+--     threads word, column: w of four neighbours along k
 --
--- interleaved    columns of a panel
-function gemm_q.unpack(k, p)
-  local w = k.w_f:compute_root()
+-- w    their Func, of loops "k" and "col"        interleaved    columns of a panel
+function gemm_q.unpack(w, p)
   w:split("col", p.interleaved, "guard", "panel", "column")
   w:split("k", 128, "guard", "part", "in_part")
   w:split("in_part", 4, "round_up", "word", "member")

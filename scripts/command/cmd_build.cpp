@@ -28,7 +28,7 @@ namespace halyard {
 namespace {
 
 struct BuildOptions : CommonOptions {
-    std::string op, schedule, name, directory = ".", emit = "static_library,c_header", depfile, shape, gpu;
+    std::string op, schedule, name, directory = ".", emit = "static_library,c_header", depfile, shape, gpu, constant;
     int threads = 0;
     bool quiet = false, no_db = false, json = false, no_lint = false;
 };
@@ -78,6 +78,7 @@ void build(const BuildOptions &o) {
     request.function = o.name;
     request.emit = split(o.emit, ',');
     request.lint = !o.no_lint;
+    request.constant = split(o.constant, ',');
     // Of a generator of one's own the sizes are those of its arrays, of which lint knows nothing.
     request.lint_shape = o.shape.empty() || !request.generator.empty() ? Dims() : parse_shape(o.shape);
     const explore::Pick picked = choose(o, request);
@@ -196,7 +197,12 @@ void add_build(CLI::App &app) {
     needs(*cmd, "--gpu", "--shape");
     leaves_out(*cmd, "--schedule", {"--threads", "--gpu"});
     leaves_out(*cmd, "--no-db", {"--threads", "--gpu", "--db"});
+    cmd->add_option("--constant", o->constant,
+                    "With --target cuda: inputs, with commas, that no kernel writes which may still run when the library is called, as "
+                    "weights: they are read before it waits for that one")
+        ->type_name("INPUTS");
     put_in_group(*cmd, group::kOp, {"--name"});
+    put_in_group(*cmd, group::kTarget, {"--constant"});
     put_in_group(*cmd, group::kSchedule, {"--schedule"});
     put_in_group(*cmd, group::kDatabase, {"--shape", "--threads", "--gpu", "--no-db"});
     put_in_group(*cmd, group::kOutput, {"--output", "--emit", "--depfile", "--json", "--quiet", "--no-lint"});

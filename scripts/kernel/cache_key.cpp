@@ -40,7 +40,12 @@ std::string stamp(const std::string &path) {
 
 std::string cache_key(const Plan &plan, const std::string &linker) {
     Hash hash;
-    hash.add(plan.op).add(plan.function).add(join(plan.targets, ",")).add(plan.devices).add(name_of(plan.script));
+    hash.add(plan.op)
+        .add(plan.function)
+        .add(join(plan.targets, ","))
+        .add(plan.devices)
+        .add(join(plan.constant, ","))
+        .add(name_of(plan.script));
     hash.add(assignments_text(plan.set)).add(assignments_text(plan.facts)).add(assignments_text(plan.params));
     hash.add(paths().identity).add(stamp(paths().runtime)).add(linker).add(stamp(paths().llvm)).add(std::to_string(kFinishVersion));
     for (const auto &input : plan.inputs) {

@@ -263,6 +263,7 @@ GeneratorRun generator_run(const Plan &plan, const std::string &directory, const
     }
     if (place_of(plan.targets) == "cuda") {
         run.request["devices"] = plan.devices;
+        run.request["constant"] = plan.constant;
         if (with_source) {
             run.request["cuda"] = (fs::path(directory) / (plan.function + ".cu")).string();
         }
@@ -343,6 +344,10 @@ Plan make_plan(const GenerateRequest &request) {
     const bool cuda = place_of(plan.targets) == "cuda";
     if (!cuda && !plan.devices.empty()) {
         throw UsageError("--devices is for CUDA; add --target cuda");
+    }
+    plan.constant = request.constant;
+    if (!cuda && !plan.constant.empty()) {
+        throw UsageError("--constant is for CUDA; add --target cuda");
     }
     check_emit(plan.emit, plan.targets);
     if (request.generator.empty()) {

@@ -19,10 +19,11 @@ namespace halyard {
 /** What is to be built, as the command line says it. */
 struct GenerateRequest {
     std::string op;
-    std::string generator;  // a stock generator executable; "" takes the registry's
-    std::string schedule;   // a file or a name; "" takes the shipped one
-    std::string target;     // aliases or Halide's strings, with commas
-    std::string devices;    // of CUDA kernels, with commas; "" for all that are usual
+    std::string generator;              // a stock generator executable; "" takes the registry's
+    std::string schedule;               // a file or a name; "" takes the shipped one
+    std::string target;                 // aliases or Halide's strings, with commas
+    std::string devices;                // of CUDA kernels, with commas; "" for all that are usual
+    std::vector<std::string> constant;  // inputs that no other kernel of CUDA writes meanwhile
     Assignments set, facts, params;
     std::string function;  // "" takes the op's name
     std::vector<std::string> emit = {"static_library", "c_header"};
@@ -41,6 +42,7 @@ struct Plan {
     std::string op, executable, script, function;
     std::vector<std::string> targets;
     std::string devices;
+    std::vector<std::string> constant;
     Assignments set, facts, params;  // params has those that the schedule declares
     std::vector<std::string> emit;
     std::set<std::string> declared;   // the names of params that the schedule declares

@@ -109,6 +109,7 @@ std::string description(const std::string &function, const std::vector<Parameter
     text += " *\n * Arguments, extents of the innermost dimension first:\n";
     const auto numbers = known ? fixed_numbers(*known, parameters, params) : std::map<std::string, std::string>();
     bool packed = false;
+    std::vector<std::string> constant;
     for (const Parameter &p : parameters) {
         const OpArgument *a = known ? known->argument(p.name) : nullptr;
         if (!p.type.empty()) {
@@ -118,9 +119,16 @@ std::string description(const std::string &function, const std::vector<Parameter
         const json argument = arguments.value(p.name, json::object());
         const bool is_packed = ends_with(p.name, "_packed");
         packed = packed || is_packed;
+        if (argument.value("constant", false)) {
+            constant.push_back(p.name);
+        }
         text +=
             fmt::format(" *   {:<16} {:<9} {} {}{}\n", p.name, argument.value("type", ""), argument.value("output", false) ? "out" : "in ",
                         extents_text(a, argument, numbers), is_packed ? ", made by halyard_pack()" : "");
+    }
+    if (!constant.empty()) {
+        text += fmt::format(" *\n * No kernel that may still run when this is called writes {}: they are read before it has ended.\n",
+                            join(constant, ", "));
     }
     text += fmt::format(" *\n"
                         " * Dimension 0 has stride 1 where nothing else is said; the others are free{}.\n"

@@ -90,3 +90,17 @@ TEST_CASE("A library that Halide makes alone says so in a line", "[build_json]")
     REQUIRE(j.at("notes").size() == 1);
     CHECK(contains(j.at("notes")[0], "null dimensions"));
 }
+
+TEST_CASE("Inputs that no other kernel writes", "[build_json]") {
+    const Folder folder;
+    const auto build = [&](const std::string &constant, int code) {
+        return run_json({"build", "rms_norm", "--target", "cuda", "--devices", "emulator", "--constant", constant, "-o", folder / "out"},
+                        code);
+    };
+    const auto j = build("weight", 0);
+    CHECK(j.at("arguments")[0].at("constant") == false);
+    CHECK(j.at("arguments")[1].at("constant") == true);
+    CHECK(contains(read_file(folder / "out/rms_norm.h"), " * No kernel that may still run when this is called writes weight: "));
+    CHECK(contains(build("wieght", 1).at("error").at("text"), "--constant: there is no input \"wieght\"; there are "));
+    CHECK(contains(build("y", 1).at("error").at("text"), "--constant: there is no input \"y\""));
+}

@@ -88,6 +88,7 @@ const std::vector<Mistake> kMistakes = {
     {{"explore", "rms_norm", "--target", "cuda-sm_90a", "--devices", "sm_80", "--export", "x"}, 2, "are different devices"},
     {{"build", "rms_norm", "--target", "cuda-sm_80,cuda-sm_90a"}, 2, "are of one target, as cuda-sm_80-sm_90a"},
     {{"explore", "rms_norm", "--devices", "sm_80"}, 2, "--devices is for CUDA"},
+    {{"build", "rms_norm", "--constant", "weight"}, 2, "--constant is for CUDA"},
     {{"build", "rms_norm", "--target", "cuda", "--gpu", "H200"}, 2, "--gpu requires --shape"},
     {{"build", "rms_norm", "--shape", "rows=4,cols=8", "--gpu", "H200"}, 2, "--gpu is for CUDA"},
     {{"build", "rms_norm", "--shape", "rows=4,cols=8", "--threads", "2", "--no-db"}, 2, "--threads and --no-db do not go together"},

@@ -186,3 +186,89 @@ TEST_CASE("passes over CUDA kernels", "[passes]") {
         CHECK(picture == read_file(file));
     }
 }
+
+namespace {
+
+// A product of numbers, of which the schedule or the caller says something.
+void product(Small &s) {
+    ImageParam w(Float(32), 1, "w");
+    Func w_f("w_f"), sum("sum");
+    RDom k(0, 4, "k");
+    w_f(c) = w(c) * 2.0f;
+    sum(r) += w_f(k) * s.a(k, r);
+    s.y(r) = sum(r);
+    s.y.split(r, block, thread, 32, TailStrategy::RoundUp).gpu_blocks(block).gpu_threads(thread);
+    w_f.compute_at(s.y, thread).store_in(MemoryType::Register).unroll(c);
+    sum.compute_at(s.y, thread).store_in(MemoryType::Register);
+}
+
+std::string with_wait(const halyard::BeforeWait &inputs, const std::function<void(Small &)> &make) {
+    const Runs runs = passes_over([&](Small &s) {
+        make(s);
+        s.schedule.before_wait = inputs;
+    });
+    const auto last = std::find_if(runs.begin(), runs.end(), [](const auto &r) { return r.pass == "wait_for_last"; });
+    REQUIRE(last != runs.end());
+    return text(last->after);
+}
+
+// Whether these stand in the text in that order, and each for the first time there.
+bool in_order(const std::string &text, const std::vector<std::string> &parts) {
+    size_t before = 0;
+    for (const auto &part : parts) {
+        const size_t at = text.find(part);
+        if (at == std::string::npos || at < before) {
+            return false;
+        }
+        before = at;
+    }
+    return true;
+}
+
+}  // namespace
+
+TEST_CASE("what a kernel does before it waits for the last one", "[passes]") {
+    const std::string wait = "halyard_wait_for_last()";
+    const std::string plain = with_wait({}, product);
+    INFO(plain);
+    CHECK(in_order(plain, {wait, "w["}));
+    CHECK(in_order(plain, {wait, "a["}));
+
+    const std::string constant = with_wait({{}, {"w"}}, product);
+    INFO(constant);
+    CHECK(in_order(constant, {"w[", wait, "a["}));
+
+    const std::string all = with_wait({{}, {"w", "a"}}, product);
+    INFO(all);
+    CHECK(in_order(all, {"w[", "a[", wait, "y["}));  // what others may read is stored behind it
+
+    const std::string prefetched = with_wait({{{"a", 2}}, {}}, product);
+    INFO(prefetched);
+    CHECK(in_order(prefetched, {"halyard_prefetch_l2(a[", wait, "w["}));
+    CHECK(prefetched.find("halyard_prefetch_l2(w[") == std::string::npos);
+}
+
+TEST_CASE("what is placed by data is not asked for before the wait", "[passes]") {
+    const auto gathered = [](Small &s) {
+        ImageParam at(Int(32), 1, "at");
+        s.y(r) = s.a(clamp(at(r), 0, 10), 0);
+        s.y.split(r, block, thread, 32, TailStrategy::RoundUp).gpu_blocks(block).gpu_threads(thread);
+    };
+    const std::string s = with_wait({{{"a", 2}, {"at", 2}}, {}}, gathered);
+    INFO(s);
+    CHECK(in_order(s, {"halyard_prefetch_l2(at[", "halyard_wait_for_last()"}));
+    CHECK(s.find("halyard_prefetch_l2(a[") == std::string::npos);
+}
+
+TEST_CASE("shared memory is not read before the wait", "[passes]") {
+    const auto shared = [](Small &s) {
+        Func copy("copy");
+        copy(c, r) = s.a(c, r);
+        s.y(c, r) = copy(c, r) + copy(c + 1, r);
+        s.y.split(c, block, thread, 32, TailStrategy::RoundUp).gpu_blocks(block, r).gpu_threads(thread);
+        copy.compute_at(s.y, block).store_in(MemoryType::GPUShared).gpu_threads(c);
+    };
+    const std::string s = with_wait({{}, {"a"}}, shared);
+    INFO(s);
+    CHECK(in_order(s, {"halyard_wait_for_last()", "a["}));
+}

@@ -8,6 +8,8 @@
 #include <stdexcept>
 
 #include "dequantize.h"
+#include "half_kernels.h"
+#include "half_weights.h"
 
 namespace halyard_llm {
 
@@ -44,6 +46,7 @@ CudaDecoder::CudaDecoder(const Model &model, int length, const Precision &precis
     scratch_.reserve(kScratch);
     logits_.reserve(size_t(config_.vocabulary) * sizeof(float));
     token_.reserve(sizeof(int32_t));
+    angles_.reserve(2 * bytes_of_angles());
     logits_values_.resize(size_t(config_.vocabulary));
 }
 
@@ -101,6 +104,7 @@ void CudaDecoder::make_room(int rows) {
     reserve(q_, queries);
     reserve(context_, queries);
     reserve(half_context_, queries, 2);
+    reserve(half_rows_, std::max(config_.width, config_.inner), 2);
     reserve(gate_up_, std::max(2 * config_.inner, config_.width));  // and products that are normed before they are added
     reserve(inner_, config_.inner);
     rows_ = rows;
@@ -121,6 +125,9 @@ void CudaDecoder::pass(const int32_t *tokens, int rows, float *all) {
         std::for_each(row, row + width, [&](float &v) { v *= config_.embedding_scale; });
     }
     input_.upload(input_values_.data(), input.bytes);
+    if (rows >= kFewestOfHalf) {
+        has_half_layers();  // which allocates, the first time
+    }
     if (all) {
         all_.reserve(size_t(rows) * size_t(config_.vocabulary) * sizeof(float));
     }
@@ -137,7 +144,11 @@ void CudaDecoder::pass(const int32_t *tokens, int rows, float *all) {
         };
         run(&graphs_[keys], token);
     } else {
-        queue_layers(rows, end);
+        if (rows >= kFewestOfHalf && has_half_layers()) {
+            queue_half_layers(rows, end);
+        } else {
+            queue_layers(rows, end);
+        }
         queue_logits(last_x_ + uint64_t(rows - 1) * uint64_t(width) * sizeof(float), 1, logits_.address());
     }
     if (all) {
@@ -233,23 +244,30 @@ void CudaDecoder::queue_layers(int rows, int keys) {
         x = next;
         next = next == x_.address() ? next_.address() : x_.address();
     };
+    if (rows == 1 && is_for_one_block(heads_of(0), keys)) {
+        queue_angles(positions);
+    }
     for (int i = 0; i < config_.layers; i++) {
         const WeightsOnDevice::Layer &layer = weights_->layers[size_t(i)];
         const HeadsOnDevice heads = heads_of(i);
         const uint64_t cache = caches_[size_t(i)]->address();
         multiply_normed(x, layer.attention_norm, layer.query_key_value, rows, layer.bias ? Added{layer.bias, true} : none, qkv_.address());
+        uint64_t context = half_context_.address();
         if (rows > 1) {
             turn_on_device(heads, qkv_.address(), positions, rows, q_.address(), cache);
             attend_on_device(heads, q_.address(), rows, cache, keys, half_context_.address());
+        } else if (is_for_one_block(heads, keys)) {
+            few_keys_on_device(heads, qkv_.address(), angles_of(i), cache, keys, length);
+            context = behind_cache(heads, cache);
         } else {
             turn_one_on_device(heads, qkv_.address(), positions, cache);
             decode_on_device(heads, cache, keys, length, half_context_.address());
         }
         add(layer.after_attention, [&](const Added &more, uint64_t y) {
             if (is_fused(layer.attention_output, rows)) {
-                multiply_half_on_device(half_context_.address(), layer.attention_output, rows, more, y);
+                multiply_half_on_device(context, layer.attention_output, rows, more, y);
             } else {
-                widen_on_device(half_context_.address(), heads.width * heads.heads, rows, context_.address());
+                widen_on_device(context, heads.width * heads.heads, rows, context_.address());
                 multiply_on_device(context_.address(), layer.attention_output, rows, more, y);
             }
         });
@@ -262,6 +280,61 @@ void CudaDecoder::queue_layers(int rows, int keys) {
         add(layer.after_product, [&](const Added &more, uint64_t y) { multiply_on_device(inner_.address(), layer.down, rows, more, y); });
     }
     last_x_ = x;
+}
+
+// Whether many rows go by weights in f16. Gemma's activations leave the range of f16.
+bool CudaDecoder::has_half_layers() const {
+    const auto is_plain = [](const WeightsOnDevice::Layer &layer) { return !layer.after_attention && !layer.after_product; };
+    return !config_.gelu && std::all_of(weights_->layers.begin(), weights_->layers.end(), is_plain) && weights_->half();
+}
+
+// Rows in f16 between kernels, and sums in f32. What a product adds to the rows is added by the norm behind it.
+void CudaDecoder::queue_half_layers(int rows, int keys) {
+    const Input input(rows, config_.width);
+    const uint64_t positions = input_.address() + input.positions, normed = half_rows_.address(), context = half_context_.address();
+    const int width = config_.width, queries = config_.heads * config_.head_width;
+    uint64_t x = input_.address() + input.rows, next = x_.address(), more = 0;
+    const auto norm = [&](uint64_t weight) {
+        half_norm_on_device(x, more, weight, width, rows, config_.eps, normed, next);
+        if (more) {
+            x = next;
+            next = next == x_.address() ? next_.address() : x_.address();
+        }
+    };
+    for (int i = 0; i < config_.layers; i++) {
+        const WeightsOnDevice::Layer &layer = weights_->layers[size_t(i)];
+        const HalfWeights::Layer &half = weights_->half()->layers[size_t(i)];
+        const HeadsOnDevice heads = heads_of(i);
+        const uint64_t cache = caches_[size_t(i)]->address();
+        norm(layer.attention_norm);
+        half_product_on_device(normed, half.query_key_value, half.bias, width, layer.query_key_value.columns(), rows, qkv_.address());
+        turn_on_device(heads, qkv_.address(), positions, rows, q_.address(), cache);
+        attend_on_device(heads, q_.address(), rows, cache, keys, context);
+        more = normed_.address();
+        half_product_on_device(context, half.attention_output, 0, queries, width, rows, more);
+        norm(layer.product_norm);
+        half_swiglu_on_device(normed, half.gate, half.up, width, config_.inner, rows, inner_.address());
+        half_product_on_device(inner_.address(), half.down, 0, config_.inner, width, rows, more);
+    }
+    add_on_device(x, more, width, rows, next);
+    last_x_ = next;
+}
+
+// Of layers that see all, and of local ones, where these have frequencies of their own.
+void CudaDecoder::queue_angles(uint64_t position) {
+    const int pairs = config_.rope_width / 2;
+    angles_on_device(position, weights_->frequencies, pairs, angles_.address());
+    if (weights_->local_frequencies) {
+        angles_on_device(position, weights_->local_frequencies, pairs, angles_.address() + bytes_of_angles());
+    }
+}
+
+uint64_t CudaDecoder::angles_of(int layer) const {
+    return angles_.address() + (config_.is_local(layer) && weights_->local_frequencies ? bytes_of_angles() : 0);
+}
+
+size_t CudaDecoder::bytes_of_angles() const {
+    return size_t(config_.rope_width) * sizeof(float);
 }
 
 void CudaDecoder::multiply_normed(uint64_t x, uint64_t norm, const ProductOnDevice &w, int rows, const Added &more, uint64_t y) {

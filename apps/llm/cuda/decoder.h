@@ -30,6 +30,7 @@ public:
 
 private:
     static constexpr int kMostRows = 512;        // of a pass through the layers
+    static constexpr int kFewestOfHalf = 9;      // rows for which weights in f16 are faster
     static constexpr int kFewestKeys = 256;      // that a graph is for; others are for powers of two
     static constexpr size_t kScratch = 8 << 20;  // bytes for temporary arrays of a token
 
@@ -43,8 +44,13 @@ private:
     void make_room(int rows);
     void pass(const int32_t *tokens, int rows, float *all);
     void queue_layers(int rows, int keys);
+    bool has_half_layers() const;
+    void queue_half_layers(int rows, int keys);
     void multiply_normed(uint64_t x, uint64_t norm, const ProductOnDevice &w, int rows, const Added &more, uint64_t y);
     void queue_logits(uint64_t x, int rows, uint64_t to);
+    void queue_angles(uint64_t position);
+    uint64_t angles_of(int layer) const;
+    size_t bytes_of_angles() const;
     void upload_draw(const Sampler::Draw &draw);
     void run(std::unique_ptr<Graph> *graph, const std::function<void()> &queue);
     void download(const halyard_apps::DeviceBlock &logits, int rows, float *to) const;
@@ -60,8 +66,8 @@ private:
     bool has_graphs_ = true;
     std::unique_ptr<Graph> largest_graph_, draw_graph_;
     std::vector<uint8_t> input_values_;
-    halyard_apps::DeviceBlock input_, scratch_, x_, next_, normed_, qkv_, q_, context_, half_context_, gate_up_, inner_, logits_, all_,
-        draw_, token_;
+    halyard_apps::DeviceBlock input_, scratch_, x_, next_, normed_, qkv_, q_, context_, half_context_, half_rows_, gate_up_, inner_,
+        logits_, all_, draw_, token_, angles_;
     uint64_t last_x_ = 0;  // where the rows are behind the last layer
     std::vector<float> logits_values_;
 };

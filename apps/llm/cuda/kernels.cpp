@@ -1,6 +1,12 @@
 #include "kernels.h"
 
+#include "views.h"
+
 #include "llm_cuda_add.h"
+#include "llm_cuda_angles.h"
+#include "llm_cuda_attend_halves.h"
+#include "llm_cuda_attend_neighbours.h"
+#include "llm_cuda_attend_normed.h"
 #include "llm_cuda_attention_128.h"
 #include "llm_cuda_attention_256.h"
 #include "llm_cuda_attention_64.h"
@@ -16,6 +22,9 @@
 #include "llm_cuda_half_q4_0.h"
 #include "llm_cuda_half_q4_1.h"
 #include "llm_cuda_half_q8_0.h"
+#include "llm_cuda_head_q4_0.h"
+#include "llm_cuda_head_q4_1.h"
+#include "llm_cuda_head_q8_0.h"
 #include "llm_cuda_largest.h"
 #include "llm_cuda_many_f32.h"
 #include "llm_cuda_many_q4_0.h"
@@ -45,25 +54,12 @@ namespace halyard_llm {
 namespace {
 
 using halyard_apps::check_cuda;
-using halyard_apps::DeviceView;
-using halyard_apps::dim;
 
-constexpr halide_type_t kFloat{halide_type_float, 32}, kHalf{halide_type_float, 16}, kByte{halide_type_uint, 8}, kInt{halide_type_int, 32};
-constexpr int kMany = 9;  // rows for which weights are unpacked once
+constexpr int kMany = 9;              // rows for which weights are unpacked once
+constexpr int kMostOfLayers = 16384;  // columns; heads have more
 
 using Array = halide_buffer_t *;
 using ProductKernel = int(Array a, Array b, Array residual, Array y);
-
-class Vector : public DeviceView<1> {
-public:
-    Vector(halide_type_t type, uint64_t address, int64_t count) : DeviceView<1>(type, address, dim(count, 1)) {}
-};
-
-class Rows : public DeviceView<2> {
-public:
-    Rows(halide_type_t type, uint64_t address, int64_t columns, int64_t rows)
-        : DeviceView<2>(type, address, dim(columns, 1), dim(rows, columns)) {}
-};
 
 using NormedKernel = int(Array x, Array b, Array norm, float eps, Array residual, Array y);
 using GatedKernel = int(Array x, Array b, Array norm, float eps, Array y);
@@ -71,25 +67,20 @@ using GatedKernel = int(Array x, Array b, Array norm, float eps, Array y);
 /** Products of a type of weights; those that are null are computed step by step. */
 struct ProductKernels {
     ProductKernel *few, *many, *half;
-    NormedKernel *normed;
+    NormedKernel *normed, *head;  // few columns, and many
     GatedKernel *silu, *gelu_tanh;
 };
 
 #define HALYARD_LLM_PRODUCTS(type)                                                                                                         \
-    { llm_cuda_##type, llm_cuda_many_##type, llm_cuda_half_##type, llm_cuda_normed_##type, llm_cuda_silu_##type, llm_cuda_gelu_tanh_##type }
+    {                                                                                                                                      \
+        llm_cuda_##type, llm_cuda_many_##type, llm_cuda_half_##type, llm_cuda_normed_##type, llm_cuda_head_##type, llm_cuda_silu_##type,   \
+            llm_cuda_gelu_tanh_##type                                                                                                      \
+    }
 
 const ProductKernels &kernels_of(TensorType type) {
     static const ProductKernels q4_0 = HALYARD_LLM_PRODUCTS(q4_0), q4_1 = HALYARD_LLM_PRODUCTS(q4_1), q8_0 = HALYARD_LLM_PRODUCTS(q8_0),
-                                f32 = {llm_cuda_f32, llm_cuda_many_f32, nullptr, nullptr, nullptr, nullptr};
+                                f32 = {llm_cuda_f32, llm_cuda_many_f32, nullptr, nullptr, nullptr, nullptr, nullptr};
     return type == TensorType::kQ4_0 ? q4_0 : type == TensorType::kQ4_1 ? q4_1 : type == TensorType::kQ8_0 ? q8_0 : f32;
-}
-
-/** The weights of a part of a product: interleaved blocks. */
-DeviceView<3> blocks_of(const ProductOnDevice::Part &part) {
-    const BlockSize &size = *block_size(part.type);
-    const int64_t blocks = part.k / size.elements, of_block = size.bytes * kInterleaved;
-    return DeviceView<3>(kByte, part.data, dim(of_block, 1), dim(blocks, of_block),
-                         dim((part.n + kInterleaved - 1) / kInterleaved, blocks * of_block));
 }
 
 /** A residual of one row that has no distance to the next one is a bias: one library serves both. */
@@ -138,8 +129,10 @@ bool is_fused(const ProductOnDevice &w, int rows, bool halves) {
 void multiply_normed_on_device(uint64_t x, uint64_t weight, float eps, const ProductOnDevice &w, int rows, const Added &more, uint64_t y) {
     const ProductOnDevice::Part &part = w.parts[0];
     auto more_rows = added(more, 0, part.n, part.n, rows);
-    check_cuda(kernels_of(part.type).normed(Rows(kFloat, x, part.k, rows), blocks_of(part), Vector(kFloat, weight, part.k), eps, more_rows,
-                                            Rows(kFloat, y, part.n, rows)),
+    const ProductKernels &kernels = kernels_of(part.type);
+    check_cuda((part.n > kMostOfLayers ? kernels.head : kernels.normed)(Rows(kFloat, x, part.k, rows), blocks_of(part),
+                                                                        Vector(kFloat, weight, part.k), eps, more_rows,
+                                                                        Rows(kFloat, y, part.n, rows)),
                "norm and product");
 }
 
@@ -179,6 +172,10 @@ int64_t cache_elements(const HeadsOnDevice &h) {
     return int64_t(h.width) * (2 * int64_t(h.places) * h.key_heads + h.heads);
 }
 
+uint64_t behind_cache(const HeadsOnDevice &h, uint64_t cache) {
+    return cache + uint64_t(2 * int64_t(h.places) * h.key_heads * h.width) * 2;
+}
+
 void turn_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t positions, int rows, uint64_t q, uint64_t cache) {
     const int64_t heads = h.heads + 2 * h.key_heads, head = int64_t(h.width) * h.places;
     const auto heads_of = [&](halide_type_t type, uint64_t at, int64_t count) {
@@ -210,13 +207,38 @@ void turn_one_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t position,
 }
 
 void decode_on_device(const HeadsOnDevice &h, uint64_t cache, int keys, uint64_t length, uint64_t y) {
-    const uint64_t q = cache + uint64_t(2 * int64_t(h.places) * h.key_heads * h.width) * 2;
-    auto queries = of_rows(h, kHalf, q, 1), out = of_rows(h, kHalf, y, 1);
+    auto queries = of_rows(h, kHalf, behind_cache(h, cache), 1), out = of_rows(h, kHalf, y, 1);
     auto k = of_cache(h, cache, keys, false), v = of_cache(h, cache, keys, true);
     Vector lengths(kInt, length, 1);
     check_cuda(h.window > 0 ? llm_cuda_decode_window(queries, k, v, h.scale, lengths, h.window - 1, 0, out)
                             : llm_cuda_decode(queries, k, v, h.scale, lengths, out),
                "attention of one query");
+}
+
+bool is_for_one_block(const HeadsOnDevice &h, int keys) {
+    constexpr int kMostElements = 65536;  // of the keys of a head
+    return (h.width == 64 || h.width == 128 || h.width == 256) && keys * h.width <= kMostElements;
+}
+
+void angles_on_device(uint64_t position, uint64_t frequencies, int pairs, uint64_t angles) {
+    check_cuda(llm_cuda_angles(Vector(kInt, position, 1), Vector(kFloat, frequencies, pairs), Rows(kFloat, angles, pairs, 2)), "angles");
+}
+
+void few_keys_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t angles, uint64_t cache, int keys, uint64_t length) {
+    Rows qkv_heads(kFloat, qkv, h.width, h.heads + 2 * h.key_heads), turns(kFloat, angles, h.pairs, 2);
+    Vector lengths(kInt, length, 1);
+    Rows read(kHalf, cache, h.width, cache_elements(h) / h.width), written(kHalf, cache, h.width, cache_elements(h) / h.width);
+    const int window = h.window > 0 ? h.window : h.places;
+    if (h.query_norm) {
+        Vector query_weight(kFloat, h.query_norm, h.width), key_weight(kFloat, h.key_norm, h.width);
+        check_cuda(llm_cuda_attend_normed(qkv_heads, turns, lengths, read, h.key_heads, keys, window, h.scale, query_weight, key_weight,
+                                          h.eps, written),
+                   "attention of few keys");
+        return;
+    }
+    check_cuda((h.halves ? llm_cuda_attend_halves : llm_cuda_attend_neighbours)(qkv_heads, turns, lengths, read, h.key_heads, keys, window,
+                                                                                h.scale, written),
+               "attention of few keys");
 }
 
 void attend_on_device(const HeadsOnDevice &h, uint64_t q, int rows, uint64_t cache, int keys, uint64_t y) {

@@ -53,17 +53,27 @@ struct HeadsOnDevice {
 
 /** Elements of f16 of a layer's cache: [width, places, key_heads, keys and values], and the queries of one token. */
 int64_t cache_elements(const HeadsOnDevice &h);
+/** Where these are. */
+uint64_t behind_cache(const HeadsOnDevice &h, uint64_t cache);
 
 /** Queries, keys and values of `rows` tokens, side by side in a row of qkv: queries turned to q, in f16, keys turned and values to their places
  * in the cache. */
 void turn_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t positions, int rows, uint64_t q, uint64_t cache);
 
-/** The same of one token, whose queries go behind the cache. */
+/** The same of one token, whose queries go behind the cache (behind_cache()). */
 void turn_one_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t position, uint64_t cache);
 
 /** The queries behind the cache over the first *length keys in it, of which `keys` are at least as many; y is f16. */
 void decode_on_device(const HeadsOnDevice &h, uint64_t cache, int keys, uint64_t length, uint64_t y);
 
+/** Whether few_keys_on_device() does such heads, and the fewer kernels that it takes outweigh that a head is one block's work. */
+bool is_for_one_block(const HeadsOnDevice &h, int keys);
+
+/** Cosines and sines of a position: [pairs, 2]. */
+void angles_on_device(uint64_t position, uint64_t frequencies, int pairs, uint64_t angles);
+
+/** Both of the last two functions in one kernel, with the angles of the position, for few keys: results, in f16, go where queries go there. */
+void few_keys_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t angles, uint64_t cache, int keys, uint64_t length);
 /** Queries in f16, which are those of the last of `keys` tokens; y is f16. */
 void attend_on_device(const HeadsOnDevice &h, uint64_t q, int rows, uint64_t cache, int keys, uint64_t y);
 

@@ -47,6 +47,13 @@ private:
 
 }  // namespace
 
+uint64_t free_memory() {
+    const InContext context;
+    size_t unused = 0, all = 0;
+    check_driver(call("cuMemGetInfo_v2", &unused, &all), "the memory of the GPU");
+    return unused;
+}
+
 Stream::Stream() {
     const InContext context;
     check_driver(call("cuStreamCreate", &stream_, kNonBlocking), "a stream of the GPU");

@@ -15,6 +15,9 @@
 
 namespace halyard_llm {
 
+/** Bytes of the GPU's memory that nobody has, of any process. */
+uint64_t free_memory();
+
 /** Throws std::runtime_error where the driver makes none. */
 class Stream {
 public:
@@ -43,7 +46,7 @@ private:
     CUstream_st *stream_ = nullptr;
 };
 
-/** All that this thread allocates on the GPU is in this memory while it lives. */
+/** What calls of this thread allocate on the GPU for themselves is in this memory while it lives. */
 class Scratch {
 public:
     Scratch(uint64_t address, size_t bytes) {

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "dequantize.h"
+#include "half_weights.h"
 
 namespace halyard_llm {
 
@@ -50,6 +51,13 @@ WeightsOnDevice::WeightsOnDevice(const Model &model) {
     }
     zeros = copy(std::vector<float>(size_t(columns)));
     halyard_apps::check_cuda(halyard_cuda_synchronize(), "the weights on the GPU");  // other streams read them
+}
+
+WeightsOnDevice::~WeightsOnDevice() = default;
+
+const HalfWeights *WeightsOnDevice::half() const {
+    std::call_once(half_made_, [&] { half_ = HalfWeights::of(*this); });
+    return half_.get();
 }
 
 std::shared_ptr<const WeightsOnDevice> WeightsOnDevice::of(const Model &model) {

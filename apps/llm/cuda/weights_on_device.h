@@ -6,6 +6,7 @@
  */
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "common/device_block.h"
@@ -25,10 +26,13 @@ struct ProductOnDevice {
     int columns() const;
 };
 
+class HalfWeights;
+
 class WeightsOnDevice {
 public:
     /** Copies them. Throws std::runtime_error where there is no GPU, or no room on it. */
     explicit WeightsOnDevice(const Model &model);
+    ~WeightsOnDevice();
 
     struct Layer {
         uint64_t attention_norm = 0, query_norm = 0, key_norm = 0, after_attention = 0, product_norm = 0, after_product = 0;  // 0: none
@@ -40,6 +44,9 @@ public:
     uint64_t zeros = 0;  // as many as any product has columns
     ProductOnDevice head;
 
+    /** The same in f16, made when they are asked for first; null where there is no room. */
+    const HalfWeights *half() const;
+
     /** Those of a model that live, or new ones: all sequences of a model share them. */
     static std::shared_ptr<const WeightsOnDevice> of(const Model &model);
 
@@ -49,6 +56,8 @@ private:
     ProductOnDevice copy(const Product &product);
 
     std::vector<std::unique_ptr<halyard_apps::DeviceBlock>> blocks_;
+    mutable std::once_flag half_made_;
+    mutable std::unique_ptr<const HalfWeights> half_;
 };
 
 }  // namespace halyard_llm

@@ -11,6 +11,7 @@
 #include "math/blocks.h"
 #include "math/elements.h"
 #include "math/number.h"
+#include "math/open_number.h"
 #include "math/panel_weights.h"
 #include "math/weights.h"
 
@@ -55,27 +56,30 @@ public:
         add_requirement(b.interleaved_columns() >= (gated ? 2 : 1) * columns, "product:", b.name(), "has", b.interleaved_columns(),
                         "columns, and y", columns);
         need_rows(*this, get_target(), "x", x.dim(1), y.dim(1));
-        x_f(k, row) = load_f32(x(k, row_at(x, row, get_target())));
+        PanelSums sums(depth, parts, number_or_open(kOpen, "turns", 1, 16), number_or_open(kOpen, "rounds", 0, 1));
+        x_f(sums.member, sums.half, sums.group, sums.turn, sums.part, sums.row) =
+            load_f32(x(sums.at(sums.place()), row_at(x, sums.row, get_target())));
         if (normed) {
-            norm_f(k) = (*norm)(k);
+            norm_f(sums.member, sums.half, sums.group, sums.turn, sums.part) = (*norm)(sums.at(sums.place()));
         }
-        std::vector<PanelWeights> weights = {PanelWeights(b, "w")};
+        const std::vector<Var> of_block = {sums.turn, sums.part};
+        std::vector<PanelWeights> weights = {PanelWeights(b, "w", of_block, sums.block(sums.turn, sums.part))};
         if (gated) {
-            weights.emplace_back(b, "w_up");
+            weights.emplace_back(b, "w_up", of_block, sums.block(sums.turn, sums.part));
         }
-        const PanelSums sums(partial, depth, parts,
-                             [&](const Expr &at, const Expr &member, const Expr &group, const Expr &half, const Expr &block) {
-                                 const Expr a = normed ? x_f(at, row) * norm_f(at) : Expr(x_f(at, row));
-                                 std::vector<Expr> terms;
-                                 for (size_t i = 0; i < weights.size(); i++) {
-                                     const Expr of_weights = panel + int(i) * (columns / interleaved);
-                                     terms.push_back(a * weights[i].element(member, group, half, block, lane, of_weights));
-                                 }
-                                 if (normed) {
-                                     terms.push_back(x_f(at, row) * x_f(at, row));
-                                 }
-                                 return terms;
-                             });
+        sums.define(partial, gathered, [&](const PanelPlace &p) {
+            const Expr xf = x_f(p.member, p.half, p.group, p.turn, p.part, sums.row);
+            const Expr a = normed ? xf * norm_f(p.member, p.half, p.group, p.turn, p.part) : xf;
+            std::vector<Expr> terms;
+            for (size_t i = 0; i < weights.size(); i++) {
+                const Expr of_weights = sums.panel + int(i) * (columns / interleaved);
+                terms.push_back(a * weights[i].element(p.member, p.group, p.half, p.turn, p.part, sums.lane, of_weights));
+            }
+            if (normed) {
+                terms.push_back(xf * xf);
+            }
+            return terms;
+        });
         const auto sum_of = [&](size_t i) { return sums.sum(i, col % interleaved, col / interleaved, row); };
         const auto sum = [&](size_t i) {
             return normed ? sum_of(i) * (1.0f / sqrt(sum_of(weights.size()) / cast<float>(depth) + *eps)) : sum_of(i);
@@ -92,8 +96,8 @@ public:
     }
 
 private:
-    Var col{"col"}, row{"row"}, k{"k"}, lane{"lane"}, panel{"panel"};
-    Func x_f{"x_f"}, norm_f{"norm_f"}, partial{"partial"};
+    Var col{"col"}, row{"row"};
+    Func x_f{"x_f"}, norm_f{"norm_f"}, partial{"partial"}, gathered{"gathered"};
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <Halide.h>
 
 #include "math/elements.h"
-#include "math/trig.h"
+#include "rotation.h"
 
 namespace {
 
@@ -53,8 +53,7 @@ public:
         add_requirement(2 * pairs <= d, "turn: the angles are of", pairs, "pairs, and heads have only", d, "elements");
         const Expr of_keys = joined ? Expr(*key_heads) : kv->dim(2).extent(), heads = qkv.dim(1).extent() - 2 * of_keys;
 
-        const Expr angle = cast<double>(positions(token)) * cast<double>(frequencies(pair));
-        angle_turn(pair, token) = Tuple(sin_quarters_f64(angle, 1), sin_quarters_f64(angle, 0));
+        angle_turn(pair, token) = halyard_llm::angle_of(positions(token), frequencies(pair));
         if (normed) {
             const RDom r(0, d, "depth");
             squares(head, token) += qkv(r, head, token) * qkv(r, head, token);
@@ -106,13 +105,9 @@ private:
     }
 
     Expr turn(const Expr &pairs) {
-        const Expr last = max(pairs - 1, 0), turns = i < 2 * pairs;
-        const Expr at = clamp(halves ? select(i < pairs, i, i - pairs) : i / 2, 0, last);
-        const Expr second = halves ? i >= pairs : i % 2 == 1;
-        const Expr partner = halves ? select(second, i - pairs, i + pairs) : i + 1 - 2 * (i % 2);
-        const Expr xi = x(i, head, token), xp = x(unsafe_promise_clamped(select(turns, partner, i), 0, d - 1), head, token);
-        const FuncRef angle = angle_turn(at, token);
-        return select(turns, xi * angle[0] + select(second, xp, -xp) * angle[1], xi);
+        return halyard_llm::rotated(
+            {pairs, d, halves}, i, [&](const Expr &element) { return x(element, head, token); },
+            [&](const Expr &of_pair) { return Tuple(angle_turn(of_pair, token)[0], angle_turn(of_pair, token)[1]); });
     }
 
     Expr d;

@@ -66,6 +66,21 @@ public:
     std::string name;  // of one that is loaded from
 };
 
+// Whether a buffer is asked for one of its fields, as only the host can.
+class AsksBuffer : public IRVisitor {
+    using IRVisitor::visit;
+    void visit(const Call *op) override {
+        asks = asks || op->name.rfind("_halide_buffer_get_", 0) == 0;
+        IRVisitor::visit(op);
+    }
+
+public:
+    explicit AsksBuffer(const Expr &e) {
+        e.accept(this);
+    }
+    bool asks = false;
+};
+
 class OffloadToCuda : public IRMutator {
 public:
     explicit OffloadToCuda(CudaOptions options) : options_(std::move(options)) {
@@ -151,7 +166,8 @@ private:
             kernel.blocks_per_multiprocessor = ", " + std::to_string(it->second);
             kernel.resident = it->second;
         }
-        SimtForms forms = make_simt_forms(kernel, {schedule_.fetched, schedule_.places, lets_, options_.fail, options_.observe});
+        SimtForms forms =
+            make_simt_forms(kernel, {schedule_.fetched, schedule_.before_wait, schedule_.places, lets_, options_.fail, options_.observe});
         if (!forms.vectors) {
             images_.add(printed(forms.elements, func));
             return launch(forms.elements);
@@ -562,7 +578,7 @@ private:
         const bool number = op->value.type().is_int() || op->value.type().is_bool();
         // What is asked of a buffer keeps its name, but not what a field is computed of.
         ScopedBinding<Expr> bind_all(number && !(field && op->value.as<Call>()), all_lets_, op->name, op->value);
-        ScopedBinding<Expr> bind(number && !field, lets_, op->name, op->value);
+        ScopedBinding<Expr> bind(number && !field && !AsksBuffer(op->value).asks, lets_, op->name, op->value);
         ScopedBinding<Expr> bind_vector(op->value.type().lanes() > 1, vectors_, op->name, op->value);
         return IRMutator::visit(op);
     }

@@ -16,6 +16,7 @@
 
 #include "lowering/cuda/pipeline.h"
 #include "lowering/cuda/simt/fetch.h"
+#include "lowering/cuda/simt/launch_wait.h"
 #include "lowering/cuda/tensor_cores/tile_kernel.h"
 
 namespace halyard {
@@ -25,6 +26,7 @@ struct CudaSchedule {
     std::set<std::string> streamed;       // buffers stored past the caches
     std::map<std::string, int> resident;  // of Funcs with blocks: how many are to fit a multiprocessor
     Fetched fetched;                      // Funcs copied into shared memory so many turns ahead
+    BeforeWait before_wait;               // inputs
     ThreadPlaces places;                  // of Funcs
     std::vector<TensorCores> products;    // updates done by tensor cores
     std::function<std::string(const std::string &func)> note;

@@ -6,6 +6,7 @@
 #include "lowering/cuda/simt/alignment.h"
 #include "lowering/cuda/simt/collapsed_dimensions.h"
 #include "lowering/cuda/simt/hoisted_uniforms.h"
+#include "lowering/cuda/simt/launch_wait.h"
 #include "lowering/cuda/simt/predicate.h"
 #include "lowering/cuda/simt/register_reuse.h"
 #include "lowering/cuda/simt/shifted_loads.h"
@@ -101,7 +102,9 @@ const Pass kPasses[] = {
          divide_by_sizes(f.kernel, f.bit == kElements ? nullptr : &positive);
          f.usable = positive.defined() ? f.usable && positive : f.usable;
      },
-     "last: the passes before it know what a division by a size is, and not what it is made of"},
+     "behind all that look at indices: they know what a division by a size is, and not what it is made of"},
+    {"wait_for_last", kAll, false, [](Form &f, const SimtOptions &o) { wait_for_last(f.kernel, o.before_wait); },
+     "last: what stands before the wait are the loads that are left"},
 };
 
 class Runner {

@@ -15,6 +15,7 @@
 #include "lowering/cuda/extract/kernel.h"
 #include "lowering/cuda/extract/pass_run.h"
 #include "lowering/cuda/simt/fetch.h"
+#include "lowering/cuda/simt/launch_wait.h"
 #include "lowering/cuda/simt/linear.h"
 #include "lowering/cuda/simt/register_tiles.h"
 
@@ -26,6 +27,7 @@ extern const char *const kExtracted;
 /** What the passes are told beside the kernel. */
 struct SimtOptions {
     const Fetched &fetched;  // Funcs copied ahead
+    const BeforeWait &before_wait;
     const ThreadPlaces &places;
     const Lets &lets;  // around the kernel, on the host
     RegistersFail fail;

@@ -8,12 +8,15 @@ return schedule "product" {
   generator = {
     format = tune { "q4_0", "q4_1", "q8_0", default = "q4_0" },
     interleaved = tune { 8, 16, 32, default = 16 },
-    parts = tune { 4, 8, 16, 32, default = 8 }, -- of the depth, by threads
+    parts = tune { 4, 8, 16, 24, 32, default = 8 }, -- of the depth, by threads
   },
 
   params = {
     rows  = tune { 0, 1, 2, 4, 8, default = 0 }, -- that a thread has; 0: as many as the call has, up to 8
     near  = tune { 1, 2, 4, default = 4 },       -- columns of a thread
+    turns = tune { 1, 2, 3, 4, 6, 8, default = 1 }, -- blocks of a part that are loaded together, where a thread has one row
+    once  = tune { 0, 1, 2, default = 2 },          -- so many or fewer may be all of them, which are unpacked before anything else
+    rounds = tune { 0, 1, default = 0, search = false }, -- 1: a version for that
   },
 
   where = function(p) return p.interleaved // p.near * 4 * p.parts <= 1024 end,
@@ -23,6 +26,6 @@ return schedule "product" {
   apply = function(k, p)
     local weights = { gemm_q.weights(k, "w") }
     if k:has "w_up_bytes" then table.insert(weights, gemm_q.weights(k, "w_up")) end
-    gemm_q.by_threads(k.y, k.partial, p, { weights = weights, a = k.x_f, factors = k:has "norm_f" and k.norm_f })
+    gemm_q.by_threads(k.y, k.partial, k.gathered, p, { weights = weights, a = k.x_f, factors = k:has "norm_f" and k.norm_f })
   end,
 }

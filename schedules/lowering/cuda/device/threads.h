@@ -14,6 +14,15 @@ __device__ __forceinline__ void wait_for_last() {
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
+/** The line at p comes into the L2 cache, as what waits for nothing may ask for. */
+template<class P>
+__device__ __forceinline__ void prefetch_l2(P p) {
+#ifdef HALYARD_EMULATOR
+    (void)p;
+#else
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+#endif
+}
 
 #ifndef HALYARD_EMULATOR
 

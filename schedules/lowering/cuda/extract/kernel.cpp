@@ -158,6 +158,20 @@ public:
     explicit CheckTypes(const std::map<std::string, Type> &arrays) : arrays(arrays) {}
 };
 
+// Halide 21's conditions of stages that may be skipped have a let inside of the same one, where they load something. Its simplifier refuses that.
+class WithoutRepeatedLets : public IRMutator {
+    using IRMutator::visit;
+    Expr visit(const Let *op) override {
+        if (around_.contains(op->name) && equal(around_.get(op->name), op->value)) {
+            return mutate(op->body);
+        }
+        const Expr value = mutate(op->value);
+        ScopedBinding<Expr> bind(around_, op->name, op->value);
+        return Let::make(op->name, value, mutate(op->body));
+    }
+    Scope<Expr> around_;
+};
+
 }  // namespace
 
 int gpu_dimension(const std::string &loop) {
@@ -175,7 +189,7 @@ Kernel extract_kernel(const For *loop, const std::set<std::string> &padded) {
     TakeLaunchLoops take(padded);
     take.kernel.blocks = take.kernel.threads = {1, 1, 1};
     take.kernel.shared_bytes = 0;
-    take.kernel.body = take.mutate(Stmt(loop));
+    take.kernel.body = WithoutRepeatedLets().mutate(take.mutate(Stmt(loop)));
     Kernel kernel = take.kernel;
 
     HostClosure closure;

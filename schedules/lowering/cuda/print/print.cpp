@@ -137,7 +137,9 @@ public:
         if (works == Works::kAfterLast) {
             line("wait_for_last();");
         }
-        line("start_next();");
+        if (works != Works::kWhereItSays) {
+            line("start_next();");
+        }
     }
 
     std::string foot() {
@@ -415,7 +417,7 @@ std::string KernelPrinter::finish() {
 }
 
 std::string print_kernel(const Kernel &kernel, const PrintOptions &options) {
-    KernelPrinter printer(kernel, options, Works::kAfterLast, false);
+    KernelPrinter printer(kernel, options, Works::kWhereItSays, false);
     printer.statements_->thread_coordinates();
     printer.print(kernel.body);
     return printer.finish();

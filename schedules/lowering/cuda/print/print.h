@@ -21,9 +21,9 @@ struct PrintOptions {
     std::function<std::string(const std::string &func)> note;
 };
 
-/** When a kernel does its work, as it may begin before the last one of its stream has ended: after that, or beside it, and then it waits
- * for it in the end by itself. */
-enum class Works { kAfterLast, kBesideLast };
+/** When a kernel does its work, as it may begin before the last one of its stream has ended: after that; beside it, and then it waits
+ * for it in the end by itself; or as its statements say (simt/launch_wait.h). */
+enum class Works { kAfterLast, kBesideLast, kWhereItSays };
 
 /** The text of a kernel as it grows, for kernels that are more than their statements one after the other. */
 class KernelPrinter {

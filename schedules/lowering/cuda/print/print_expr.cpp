@@ -8,6 +8,7 @@
 #include "lowering/cuda/simt/alignment.h"
 #include "lowering/cuda/simt/fetch.h"
 #include "lowering/cuda/simt/hoisted_uniforms.h"
+#include "lowering/cuda/simt/launch_wait.h"
 #include "lowering/cuda/extract/kernel.h"
 #include "lowering/cuda/simt/register_tiles.h"
 
@@ -556,6 +557,10 @@ private:
             set("copy_async<" + std::to_string(bytes) + ">(" + place + ", " + source + all + ")", kPrimary);
         } else if (op->name == kDivideBy) {
             set("divide_by(" + argument(op->args[0]) + ", " + argument(op->args[1]) + ", " + argument(op->args[2]) + ")", kPrimary);
+        } else if (op->name == kPrefetchL2) {
+            set("prefetch_l2(" + pointer_of(op->args[0].as<Load>()) + ")", kPrimary);
+        } else if (op->name == kWaitForLast) {
+            set("wait_for_last(), start_next()", kPrimary);
         } else if (op->name == kCopyCommit) {
             set("copy_async_commit()", kPrimary);
         } else if (op->name == kCopyWait) {
@@ -580,7 +585,8 @@ private:
             const Expr a = op->args[0], b = op->args[1];
             print_as(select(a < b, cast(op->type, b) - cast(op->type, a), cast(op->type, a) - cast(op->type, b)));
         } else if (op->is_intrinsic(Call::if_then_else)) {
-            const std::string c = print(op->args[0], kOr);
+            const auto *same = op->args[0].as<Broadcast>();
+            const std::string c = print(same ? same->value : op->args[0], kOr);
             Visitor a(p_, false), b(p_, false);
             const std::string t = a.print(op->args[1], kOr);
             const std::string f = op->args.size() > 2 ? b.print(op->args[2], kOr) : type_text(op->type) + "()";

@@ -1,8 +1,8 @@
--- Rows of 16 bits as f32, in one pass.
+-- Rows in another type, in one pass.
 
 local elementwise = require "lib.gpu_elementwise"
 
-return schedule "widen" {
+return schedule "convert" {
   target = "cuda",
 
   params = {

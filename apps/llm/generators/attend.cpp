@@ -1,0 +1,116 @@
+// Attention of one token's queries over a cache that the token itself goes into: heads of queries and of the key are normed, where the model
+// does so, and turned by the token's position, and its key and value are stored, while the keys before it are read.
+//
+// The cache and the results are rows of one array, so that one kernel writes all of them: row `head` of the rows behind the cache gets what that
+// head sees, and a row of keys and one of values in each key head get the token's. The same array is read: only rows that are not
+// written are looked at.
+
+#include <limits>
+
+#include <Halide.h>
+
+#include "math/elements.h"
+#include "math/exp.h"
+#include "rotation.h"
+
+namespace {
+
+using namespace Halide;
+using namespace halyard;
+
+class Attend : public Generator<Attend> {
+public:
+    GeneratorParam<Type> type{"type", Float(16)};  // of the cache and the results: float32, float16 or bfloat16
+    GeneratorParam<bool> halves{"halves", false};  // pairs are (i, i + pairs), and not neighbours
+    GeneratorParam<bool> normed{"normed", false};  // heads of queries and keys are divided by their rms
+
+    Input<Buffer<float, 2>> qkv{"qkv"};            // [d, heads + 2 key_heads]
+    Input<Buffer<float, 2>> angles{"angles"};      // [pairs, 2]: cosines and sines, for the token's position
+    Input<Buffer<int32_t, 1>> lengths{"lengths"};  // [1]: tokens in the cache with this one, which is the last
+    Input<Buffer<void, 2>> cache{"cache"};         // [d, 2 key_heads places + heads]: a row a token of each key head, keys and then values
+    Input<int> key_heads{"key_heads"}, keys{"keys"};  // `keys` of the cache are looked at: as many as the length, or more
+    Input<int> window{"window"};                      // keys that a query sees, its own among them
+    Input<float> scale{"scale"};
+    Input<Buffer<float>> *query_weight = nullptr, *key_weight = nullptr;  // [d]
+    Input<float> *eps = nullptr;
+    Output<Buffer<void, 2>> together{"together"};  // [d, 2 key_heads places + heads]
+
+    void configure() {
+        cache.set_type(storage_type(type));
+        together.set_type(storage_type(type));
+        if (normed) {
+            query_weight = add_input<Buffer<float>>("query_weight", 1);
+            key_weight = add_input<Buffer<float>>("key_weight", 1);
+            eps = add_input<float>("eps");
+        }
+    }
+
+    void generate() {
+        const Expr d = qkv.dim(0).extent(), pairs = angles.dim(0).extent(), rows = together.dim(1).extent();
+        const Expr heads = qkv.dim(1).extent() - 2 * key_heads, group = max(heads / max(key_heads, 1), 1);
+        const Expr places = (rows - heads) / max(2 * key_heads, 1);
+        add_requirement(2 * pairs <= d, "attend: the angles are of", pairs, "pairs, and heads have only", d, "elements");
+        add_requirement(key_heads > 0 && heads > 0 && heads % key_heads == 0, "attend:", heads, "heads of queries, and", key_heads,
+                        "of keys");
+        add_requirement(keys > 0 && keys <= places, "attend:", keys, "keys of a cache that has", places);
+
+        // A row of the results is a head of queries, a key or a value; all of them do what the first do.
+        const Expr query_head = min(row, heads - 1);
+        const Expr key_head = select(row < heads, query_head / group, (row - heads) % key_heads);
+        q(i, row) = turned(i, query_head, {pairs, d, halves}, squares_q, query_weight);
+        new_key(i, row) = load_f32(store_as(type, turned(i, heads + key_head, {pairs, d, halves}, squares_k, key_weight)));
+        new_value(i, row) = load_f32(store_as(type, qkv(i, heads + key_heads + key_head)));
+
+        const Expr last = lengths(min(row, lengths.dim(0).extent() - 1)) - 1;
+        const RDom depth(0, d, "depth"), other(0, keys, "key");
+        k_f(i, key, row) = load_f32(cache(i, key_head * places + key));
+        v_f(i, key, row) = load_f32(cache(i, (key_heads + key_head) * places + key));
+        dot(key, row) += q(depth, row) * k_f(depth, key, row);
+        dot_new(row) += q(depth, row) * new_key(depth, row);
+        const Expr visible = key <= last && key > last - window;
+        logits(key, row) =
+            select(visible, scale * select(key == last, dot_new(row), dot(key, row)), -std::numeric_limits<float>::infinity());
+        top(row) = -std::numeric_limits<float>::infinity();
+        top(row) = max(top(row), logits(other, row));
+        weights(key, row) = select(visible, exp_nonpositive_f32(logits(key, row) - top(row), get_target()), 0.0f);
+        total(row) += weights(other, row);
+        acc(i, row) += weights(other, row) * select(other < last, v_f(i, other, row), other == last, new_value(i, row), 0.0f);
+
+        together(i, row) = undef(type);
+        RDom r(0, heads + 2 * key_heads, "r");
+        const Expr of_r = lengths(min(r, lengths.dim(0).extent() - 1)) - 1;
+        r.where(r < heads || (of_r >= 0 && of_r < places));
+        const Expr to = select(r < heads, 2 * key_heads * places + r, (r - heads) * places + of_r);
+        result(i, row) = select(row < heads, acc(i, row) / total(row), row < heads + key_heads, new_key(i, row), new_value(i, row));
+        together(i, clamp(to, 0, max(rows - 1, 0))) = store_as(type, result(i, r));
+        Func(together).update(0).allow_race_conditions();  // rows of the results go to different places
+
+        qkv.dim(0).set_min(0);
+        qkv.dim(1).set_min(0);
+        cache.dim(0).set_bounds(0, d);
+        cache.dim(1).set_bounds(0, rows);
+        together.dim(0).set_bounds(0, d);
+        together.dim(1).set_min(0);
+    }
+
+private:
+    Expr turned(const Var &at, const Expr &head, const halyard_llm::Pairs &pairs, Func squares, const Input<Buffer<float>> *weight) {
+        if (normed) {
+            const RDom of_head(0, pairs.width, "of_head");
+            squares(row) += qkv(of_head, head) * qkv(of_head, head);
+        }
+        const auto x = [&](const Expr &element) {
+            const Expr value = qkv(element, head);
+            return normed ? value * (1.0f / sqrt(squares(row) / cast<float>(pairs.width) + *eps)) * (*weight)(element) : value;
+        };
+        return halyard_llm::rotated(pairs, at, x, [&](const Expr &pair) { return Tuple(angles(pair, 0), angles(pair, 1)); });
+    }
+
+    Var i{"i"}, row{"row"}, key{"key"};
+    Func q{"q"}, new_key{"new_key"}, new_value{"new_value"}, squares_q{"squares_q"}, squares_k{"squares_k"}, k_f{"k_f"}, v_f{"v_f"},
+        dot{"dot"}, dot_new{"dot_new"}, logits{"logits"}, top{"top"}, weights{"weights"}, total{"total"}, acc{"acc"}, result{"result"};
+};
+
+}  // namespace
+
+HALIDE_REGISTER_GENERATOR(Attend, attend)

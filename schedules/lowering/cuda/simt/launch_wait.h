@@ -1,0 +1,39 @@
+#ifndef HALYARD_LOWERING_CUDA_LAUNCH_WAIT_H
+#define HALYARD_LOWERING_CUDA_LAUNCH_WAIT_H
+
+/** \file
+ * Where a kernel waits for the last one of its stream, beside which it may begin (sm_90), and then lets the next one begin. Before that:
+ *
+ * What it reads of inputs that no kernel writes meanwhile (`halyard build --constant`), and what is computed in registers of these alone:
+ *
+ *   w_f = f(w); sum += w_f * x          ->          w_f = f(w); wait_for_last(); sum += w_f * x
+ *
+ * What is asked for from memory into the L2 cache (the word prefetch_at_launch). That is right whoever writes it: the L2 cache is where all
+ * of a device's kernels write to.
+ *
+ *   for t: s += w[t] * x[t]             ->          for t < turns: prefetch w[t]; wait_for_last(); for t: s += w[t] * x[t]
+ */
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "lowering/cuda/extract/kernel.h"
+
+namespace halyard {
+
+/** What is said of inputs. */
+struct BeforeWait {
+    std::map<std::string, int> prefetched;  // so many turns of each loop around a load
+    std::set<std::string> constant;
+};
+
+/** The calls in the body. Of a prefetch: a Load of an element of the line. */
+extern const char *const kPrefetchL2, *const kWaitForLast;
+
+/** Puts prefetches and the wait into what a kernel does. Loads whose place or condition is computed of data are not prefetched. */
+void wait_for_last(Kernel &kernel, const BeforeWait &inputs);
+
+}  // namespace halyard
+
+#endif
