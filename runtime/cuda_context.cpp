@@ -209,7 +209,7 @@ void halyard_cuda_set_context(Context context) {
 }
 
 void halyard_cuda_set_device(int device) {
-    thread.device_and_one = device < 0 ? 0 : device + 1;
+    thread.device_and_one = device < 0 ? 0 : device == INT_MAX ? device : device + 1;
 }
 
 int halyard_cuda_enter(int *pushed) {

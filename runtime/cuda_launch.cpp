@@ -12,7 +12,7 @@
 #include "cuda_tensor.h"
 
 extern "C" {
-int halide_cuda_device_malloc(void *user_context, halide_buffer_t *buffer);
+int halyard_cuda_malloc_together(void *user_context, halide_buffer_t *const *buffers, int count);
 int halide_cuda_device_free(void *user_context, halide_buffer_t *buffer);
 }
 
@@ -298,7 +298,8 @@ public:
 
     // 0, or a code that has been reported.
     int begin(Stream stream, const char *name) {
-        if (const int error = halide_cuda_device_malloc(user_context, &buffer)) {
+        halide_buffer_t *const buffers[] = {&buffer};
+        if (const int error = halyard_cuda_malloc_together(user_context, buffers, 1)) {
             return error;
         }
         const Result r = driver().memory_set_async(buffer.device, 0, 1, stream);

@@ -120,9 +120,9 @@ size_t aligned(size_t bytes) {
     return (bytes + kAligned - 1) / kAligned * kAligned;
 }
 
-// Places for all that have none, or for none of them.
+// Places for all that have none, or for none of them. Behind the last one there may be no room for what aligns the next.
 bool take_scratch(halide_buffer_t *const *buffers, int count, size_t bytes) {
-    if (bytes > scratch.bytes - scratch.used) {
+    if (scratch.used > scratch.bytes || bytes > scratch.bytes - scratch.used) {
         return false;
     }
     for (int i = 0; i < count; i++) {
@@ -194,8 +194,10 @@ void halyard_cuda_set_scratch(void *memory, size_t bytes) {
     }
 }
 
-/** Memory for buffers of a call, in one allocation, but for those that have it. */
-int halyard_cuda_malloc_together(void *user_context, halide_buffer_t *const *buffers, int count) {
+namespace {
+
+// In one allocation, but for those that have memory.
+int allocate_buffers(void *user_context, halide_buffer_t *const *buffers, int count, bool temporary) {
     size_t bytes = 0;
     int without = 0;
     for (int i = 0; i < count; i++) {
@@ -208,7 +210,7 @@ int halyard_cuda_malloc_together(void *user_context, halide_buffer_t *const *buf
         bytes = aligned(bytes) + bytes_of(buffers[i]);
         without++;
     }
-    if (without == 0 || take_scratch(buffers, count, bytes)) {
+    if (without == 0 || (temporary && take_scratch(buffers, count, bytes))) {
         return 0;
     }
     Shared *shared = nullptr;
@@ -238,14 +240,22 @@ int halyard_cuda_malloc_together(void *user_context, halide_buffer_t *const *buf
     return 0;
 }
 
+}  // namespace
+
+/** Memory for buffers that a call gives back before it ends, in one allocation, but for those that have it. */
+int halyard_cuda_malloc_together(void *user_context, halide_buffer_t *const *buffers, int count) {
+    return allocate_buffers(user_context, buffers, count, true);
+}
+
 /** What a pipeline says where its schedule wants more memory on the device than it can count. */
 int halyard_cuda_too_large(void *user_context, const char *func) {
     return report(user_context, halide_error_code_buffer_allocation_too_large,
                   "%s would have 2^31 elements or more on the device for arrays of these sizes, as it is scheduled", func);
 }
 
+// Of a caller's array, which outlives the call: never in the scratch memory.
 int halide_cuda_device_malloc(void *user_context, halide_buffer_t *buffer) {
-    return halyard_cuda_malloc_together(user_context, &buffer, 1);
+    return allocate_buffers(user_context, &buffer, 1, false);
 }
 
 int halide_cuda_device_free(void *user_context, halide_buffer_t *buffer) {
@@ -306,6 +316,9 @@ int halide_cuda_copy_to_host(void *user_context, halide_buffer_t *buffer) {
 }
 
 int halyard_cuda_wrap(halide_buffer_t *buffer, const void *pointer) {
+    if (!buffer || buffer->dimensions < 0 || (buffer->dimensions > 0 && !buffer->dim)) {
+        return report(nullptr, halide_error_code_device_wrap_native_failed, "halyard_cuda_wrap: the buffer is null, or has no dimensions");
+    }
     if (buffer->device) {
         return report(nullptr, halide_error_code_device_wrap_native_failed, "halyard_cuda_wrap: the buffer has device memory already");
     }
@@ -326,6 +339,9 @@ int halyard_cuda_wrap(halide_buffer_t *buffer, const void *pointer) {
 }
 
 int halyard_cuda_unwrap(halide_buffer_t *buffer) {
+    if (!buffer) {
+        return report(nullptr, halide_error_code_device_detach_native_failed, "halyard_cuda_unwrap: the buffer is null");
+    }
     if (buffer->device && buffer->device_interface != halide_cuda_device_interface()) {
         return report(nullptr, halide_error_code_device_detach_native_failed, "halyard_cuda_unwrap: the buffer is not in CUDA memory");
     }

@@ -26,10 +26,10 @@ std::atomic<bool> generating{false}, interrupted{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler writes it");
 
 void on_interrupt(int) {
-    if (!generating) {
+    // The second of two ends the program, whatever it computes.
+    if (!generating || interrupted.exchange(true)) {
         _exit(130);  // as a shell reports a program that a signal ended
     }
-    interrupted = true;
 }
 
 double now() {

@@ -19,7 +19,7 @@ struct GenerateOptions {
     bool report = false;  // times go to standard error
 };
 
-/** From here on Ctrl-C ends the generation that runs, and where none does, the program. */
+/** From here on Ctrl-C ends the generation that runs; where none does, or one has been asked to end and still computes, the program. */
 void end_generations_by_signal();
 
 /** Continues a text, which is not printed. */

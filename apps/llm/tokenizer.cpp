@@ -36,6 +36,26 @@ std::string utf8_of(char32_t c) {
     return text;
 }
 
+/** What chat.cpp puts around messages. */
+bool is_mark(std::string_view name) {
+    constexpr std::string_view kMarks[] = {"<|im_start|>",
+                                           "<|im_end|>",
+                                           "<|start_header_id|>",
+                                           "<|end_header_id|>",
+                                           "<|eot_id|>",
+                                           "<|eom_id|>",
+                                           "<start_of_turn>",
+                                           "<end_of_turn>",
+                                           "[INST]",
+                                           "[/INST]",
+                                           "<|endoftext|>",
+                                           "<|end_of_text|>",
+                                           "</s>",
+                                           "<|begin_of_text|>",
+                                           "<s>"};
+    return std::find(std::begin(kMarks), std::end(kMarks), name) != std::end(kMarks);
+}
+
 uint64_t pair_of(int32_t left, int32_t right) {
     return (uint64_t(uint32_t(left)) << 32) | uint32_t(right);
 }
@@ -194,6 +214,11 @@ void Tokenizer::read_specials(const Gguf &file) {
     add_begin_ = file.boolean_or("tokenizer.ggml.add_bos_token", scored_ || rules_ == PieceRules::kLlama3);
     for (const char *key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"}) {
         ends_.push_back(id(key, -1));
+    }
+    // Some files have the marks of conversations as words of their own, which a text may hold: a question could end its message.
+    for (size_t i = 0; i < tokens_.size(); i++) {
+        const bool mark = is_mark(tokens_[i]) || int32_t(i) == begin_ || is_end(int32_t(i));
+        kinds_[i] = mark && kinds_[i] == kOwn ? uint8_t(kControl) : kinds_[i];
     }
     // Files name one end; conversations have another.
     for (const char *name : {"<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", "<|endoftext|>", "<|end_of_text|>", "</s>"}) {

@@ -10,10 +10,13 @@
 
 namespace halyard {
 
-// Of a size that may be a position counted from the end.
+// Of a size that may be a position counted from the end. Of one beyond the dimension, the first or the last element; before it is made 32 bits,
+// as what is left of more could be any.
 inline Halide::Expr from_start(const Halide::Expr &position, const Halide::Expr &extent) {
     using namespace Halide;
-    const Expr p = cast<int32_t>(position);
+    const Type type = position.type();
+    const Expr least = type.is_uint() ? Internal::make_zero(type) : cast(type, -extent);
+    const Expr p = cast<int32_t>(type.bits() > 32 || type == UInt(32) ? clamp(position, least, cast(type, extent - 1)) : position);
     return clamp(select(p < 0, p + extent, p), 0, extent - 1);
 }
 

@@ -18,6 +18,10 @@ namespace {
 // compiler by the depth of its recursion.
 constexpr double kMostCopies = 4096, kMostNodes = 1e6;
 
+// Copies that each have a condition of their own are blocks of the machine code, over which passes of LLVM take longer than in proportion:
+// 1024 of them take minutes.
+constexpr double kMostGuarded = 256;
+
 // Numbers beyond it are as good as endless, and products of them still are numbers.
 constexpr double kEndless = 1e30;
 
@@ -60,6 +64,18 @@ std::map<std::string, int64_t> extents_of(const Function &f, const Definition &d
         }
     }
     return known;
+}
+
+// Loops whose turns each ask whether they are behind the end: as they are written out, or where loads or stores of lanes are left out one by one.
+std::map<std::string, TailStrategy> guarded_loops(const Definition &d) {
+    std::map<std::string, TailStrategy> found;
+    for (const Split &s : d.schedule().splits()) {
+        const bool by_lanes = s.tail == TailStrategy::PredicateLoads || s.tail == TailStrategy::PredicateStores;
+        if (s.split_type == Split::SplitVar && (by_lanes || s.tail == TailStrategy::GuardWithIf || s.tail == TailStrategy::Predicate)) {
+            found[s.inner] = by_lanes ? s.tail : TailStrategy::GuardWithIf;
+        }
+    }
+    return found;
 }
 
 // The nodes of a definition, with what is inlined in it.
@@ -138,6 +154,25 @@ private:
         return std::min(copies * std::max(1.0, lanes / lanes_), kEndless);
     }
 
+    // How many copies of a statement have conditions of their own; 1 for none.
+    static double times_guarded(const Function &f, const Definition &d) {
+        const auto extents = extents_of(f, d);
+        const auto guards = guarded_loops(d);
+        double times = 1;
+        for (const Dim &dim : d.schedule().dims()) {
+            const auto extent = extents.find(dim.var);
+            const auto guard = guards.find(dim.var);
+            const bool of_turns = dim.for_type == ForType::Unrolled;
+            const bool of_lanes =
+                dim.for_type == ForType::Vectorized && guard != guards.end() && guard->second != TailStrategy::GuardWithIf;
+            times *= extent != extents.end() && guard != guards.end() && (of_turns || of_lanes) ? double(extent->second) : 1;
+        }
+        for (const Specialization &s : d.specializations()) {
+            times = std::max(times, times_guarded(f, s.definition));
+        }
+        return std::min(times, kEndless);
+    }
+
     // How often a Func's loops stand in the code, for the loops that they are computed in.
     double times_computed(const std::string &name) {
         const auto known = times_.find(name);
@@ -183,6 +218,7 @@ private:
         const double copies = std::min(around * times_written(entry.function, d, ""), kEndless);
         size_.copies = std::max(size_.copies, copies);
         size_.nodes += copies * weight(d);
+        size_.guarded = std::max(size_.guarded, times_guarded(entry.function, d));
         note_loops(entry, d);
     }
 
@@ -226,7 +262,8 @@ CodeSize code_size(const PipelineView &view, const Target &target, const std::ve
 }
 
 void check_code_size(const CodeSize &size, const std::string &script) {
-    if ((size.copies <= kMostCopies && size.nodes <= kMostNodes) || size.loops.empty()) {
+    const bool is_small = size.copies <= kMostCopies && size.nodes <= kMostNodes;
+    if ((is_small && size.guarded <= kMostGuarded) || size.loops.empty()) {
         return;
     }
     const WrittenOut &most = size.loops.front();
@@ -234,9 +271,13 @@ void check_code_size(const CodeSize &size, const std::string &script) {
     d.file = d.file.empty() ? script : d.file;
     std::ostringstream message;
     message << std::fixed << std::setprecision(0);
-    message << "the loop \"" << most.loop << "\" of " << most.func << " is written out " << most.times
-            << " times; with the loops around it that makes " << size.copies << " copies of a statement and " << size.nodes
-            << " operations in all, where a compiler gets to the end of " << kMostCopies << " and " << kMostNodes;
+    message << "the loop \"" << most.loop << "\" of " << most.func << " is written out " << most.times << " times; ";
+    if (is_small) {
+        message << "that makes " << size.guarded << " copies with a condition each, where a compiler gets to the end of " << kMostGuarded;
+    } else {
+        message << "with the loops around it that makes " << size.copies << " copies of a statement and " << size.nodes
+                << " operations in all, where a compiler gets to the end of " << kMostCopies << " and " << kMostNodes;
+    }
     d.message = message.str();
     d.hint = "unroll and vectorize loops of a few turns: split the loop first, and leave the outer one as it is";
     throw ScriptError(std::move(d));

@@ -28,6 +28,7 @@ struct WrittenOut {
 
 struct CodeSize {
     double copies = 0;              // of one statement, the most
+    double guarded = 0;             // of one statement, each with a condition of its own, the most
     double nodes = 0;               // of expressions, all copies together
     std::vector<WrittenOut> loops;  // the largest first
 };

@@ -45,10 +45,16 @@ unsigned code_point(const std::string &text, size_t at, size_t length) {
     }
 }
 
+// What takes no room: two names that differ by it look the same, and a text may be hidden in it.
+bool is_invisible(unsigned c) {
+    return c == 0xad || c == 0x115f || c == 0x1160 || c == 0x180e || (c >= 0x200b && c <= 0x200d) || (c >= 0x2060 && c <= 0x206f) ||
+           c == 0x3164 || c == 0xfeff || c == 0xffa0 || (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe0fff);
+}
+
 // Control characters of either kind, lone bytes, and what turns the order of what is read.
 bool controls(unsigned c, size_t length) {
     return (c < ' ' && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0) || (length == 1 && c >= 0x80) || c == 0x61c || c == 0x200e ||
-           c == 0x200f || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+           c == 0x200f || (c >= 0x2028 && c <= 0x202e) || is_invisible(c);
 }
 
 struct Stream {

@@ -82,6 +82,22 @@ class Node:
         return f"{self.output} = {self.op}({', '.join(v.name for v in self.inputs)})"
 
 
+class Names:
+    """Names that differ from each other. Each is looked for from where the last of its kind was found: thousands may be the same text."""
+
+    def __init__(self, joint="_"):
+        self.joint, self.taken, self.next = joint, set(), {}
+
+    def add(self, name):
+        made = name
+        while made in self.taken:
+            number = self.next.get(name, 2)
+            self.next[name] = number + 1
+            made = f"{name}{self.joint}{number}"
+        self.taken.add(made)
+        return made
+
+
 class Graph:
     """The nodes stand in an order in which they can be computed."""
 

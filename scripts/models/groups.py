@@ -15,6 +15,7 @@ HEAVY = ("exp", "log", "tanh", "erf", "gelu", "pow", "sigmoid", "softplus", "sin
          "asinh", "acosh", "atanh", "div", "sqrt", "mod", "fmod")
 MOST_NODES = 48   # of a group: Halide takes longer for large ones
 MOST_INPUTS = 16
+MOST_WRITTEN = 2000  # operations of a result that is written out: a value that is read twice stands there twice, with all that it is made of
 
 
 class Group:
@@ -61,6 +62,18 @@ class Group:
     def is_alias(self):
         """A reshape of what is stored is the same memory."""
         return len(self.nodes) == 1 and self.nodes[0].op == "reshape" and self.call is None
+
+
+def written_out(nodes):
+    """How many operations the result of nodes in their order is, where nothing but a sum is kept."""
+    members, copies, total = set(nodes), {}, 0
+    for n in reversed(nodes):
+        times = 1 if n.reduces else max(copies.get(n, 0), 1)
+        total += times
+        for v in n.inputs:
+            if v.node in members:
+                copies[v.node] = copies.get(v.node, 0) + times
+    return total
 
 
 def of_origins(graph):
@@ -129,6 +142,9 @@ class Fusing:
             return None
         if len(group.nodes) + len(other.nodes) > MOST_NODES or len(set(group.inputs + other.inputs)) > MOST_INPUTS:
             group.why = "the consumer's group is full"
+            return None
+        if written_out(group.nodes + other.nodes) > max(MOST_WRITTEN, written_out(other.nodes)):
+            group.why = "the consumer would write its expression out too many times"
             return None
         group.why = self.obstacle(group, other, consumers)
         return other if not group.why else None

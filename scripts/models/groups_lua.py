@@ -8,7 +8,7 @@ import difflib
 import os
 import re
 
-from graph import ModelError
+from graph import ModelError, Names
 from groups import Fusing, Group, ordered
 
 HEAD = '''-- The groups of {name}: each is one kernel. Nodes are those of the model; what a group computes goes to memory once, where it ends.
@@ -60,7 +60,7 @@ def quoted(text):
 
 def units_of(graph, groups):
     """{name: nodes} of what may be moved between groups."""
-    units = {}
+    units, made = {}, Names("~")
     by_origin = {}
     for g in groups:
         by_origin.setdefault(g.nodes[0].origin, []).append(g)
@@ -70,10 +70,7 @@ def units_of(graph, groups):
         name = (found.group(2) or found.group(3) or found.group(1)) if found else place
         for i, g in enumerate(parts):
             wanted = name if len(parts) == 1 else f"{name}#{i + 1}"
-            made, count = wanted, 2
-            while made in units:
-                made, count = f"{wanted}~{count}", count + 1
-            units[made] = g.nodes
+            units[made.add(wanted)] = g.nodes
     return units
 
 

@@ -11,20 +11,24 @@ import onnx
 import onnx.checker
 import onnx.inliner
 from fold import fold_channels
-from graph import MOST, Graph, ModelError, Value, wrong_shape
+from graph import MOST, Graph, ModelError, Names, Value, wrong_shape
 from lowering import OPS, Builder, attend, contents
 from lowering.builder import Call, type_name
 from onnx import numpy_helper
 from sizes import Size
 
 OPSETS = (7, 24)
+MOST_NODES = 100000  # of a model whose functions stand in place of their calls
 MOST_FOLDED = 1 << 26  # elements of a constant that is computed of others
 
 
 def read(path, name, dimensions, target="cpu"):
     """`dimensions`: {name: (least, most)}, as --dim has them. Raises ModelError."""
     model = load(path)
-    version = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 0)
+    versions = {o.version for o in model.opset_import if o.domain in ("", "ai.onnx")}
+    if len(versions) > 1:
+        raise ModelError(f"{path}: error: the model is of opsets {' and '.join(map(str, sorted(versions)))} at once, and means one of them")
+    version = next(iter(versions), 0)
     if not OPSETS[0] <= version <= OPSETS[1]:
         raise ModelError(f"{path}: error: opset {version}; opsets {OPSETS[0]} to {OPSETS[1]} are read")
     reading = Reading(model, path, name, version, dimensions, target)
@@ -67,6 +71,9 @@ def inlined(model, path):
     """With the bodies of functions in place of the nodes that call them: those of the model, and ops that are known by what the ONNX standard
     says they are made of."""
     if model.functions:
+        made = nodes_when_inlined(model)
+        if made > MOST_NODES:
+            raise ModelError(f"{path}: error: its functions, in place of the nodes that call them, make {made} nodes; {MOST_NODES} are read at most")
         model = onnx.inliner.inline_local_functions(model)
     version = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
     made = set()
@@ -85,6 +92,21 @@ def inlined(model, path):
         return onnx.inliner.inline_selected_functions(model, [("", name) for name in sorted(made)], inline_schema_functions=True)
     except Exception as e:  # of the onnx package
         raise ModelError(f"{path}: error: what {', '.join(sorted(made))} is made of cannot be read: {first_line(e)}") from e
+
+
+def nodes_when_inlined(model):
+    """How many nodes there are with the bodies of functions in place of the nodes that call them: a few kilobytes may say any number."""
+    bodies, counted = {(f.domain, f.name): f for f in model.functions}, {}
+
+    def count(body):
+        return sum(function(node.domain, node.op_type) if (node.domain, node.op_type) in bodies else 1 for node in nodes_of(body))
+
+    def function(*name):
+        if name not in counted:
+            counted[name] = count(bodies[name])
+        return counted[name]
+
+    return count(model.graph)
 
 
 def nodes_of(graph):
@@ -169,6 +191,7 @@ class Reading:
         self.values = Named()
         self.unknown = []
         self.origins = 0
+        self.input_names, self.output_names = Names(), Names()
 
     def run(self):
         graph = self.model.graph
@@ -199,7 +222,7 @@ class Reading:
                 value = stored if stored.node is not None and stored.node.origin == self.builder.origin else \
                     self.builder.add("map", [value], value.shape, value.type, fn="identity")
             self.graph.outputs.append(value)
-            self.graph.output_names.append(unique(identifier(o.name), self.graph.output_names))
+            self.graph.output_names.append(self.output_names.add(identifier(o.name)))
         self.graph.drop_unused()
         for n in self.graph.nodes:
             if any(s == 0 for v in [*n.inputs, n.output] for s in v.shape):
@@ -221,7 +244,7 @@ class Reading:
 
     def name_dimensions(self, graph):
         """The free dimensions of the inputs: a dim_param by its name, one without by its input's and its place."""
-        self.fixed, self.free, names = {}, {}, {}
+        self.fixed, self.free, names, made = {}, {}, {}, Names()
         initializers = {t.name for t in graph.initializer}
         for i in graph.input:
             if i.name in initializers:
@@ -235,7 +258,7 @@ class Reading:
                     raise ModelError(f'{self.path}: error: input "{i.name}": dimension {d} is {dim.dim_value}')
                 param = dim.dim_param if dim.dim_param and not dim.dim_param.startswith("?") else f"{i.name}_{d}"
                 if param not in names:
-                    names[param] = unique(identifier(param), names.values())
+                    names[param] = made.add(identifier(param))
                 self.free[i.name, d] = names[param]
 
     def input(self, i):
@@ -258,7 +281,7 @@ class Reading:
         if wrong:
             raise ModelError(f'{self.path}: error: input "{i.name}": {wrong}')
         type_ = type_name(i.type.tensor_type.elem_type, f'{self.path}: error: input "{i.name}"')
-        value = Value(unique(identifier(i.name), [v.name for v in self.graph.inputs]), type_, shape)
+        value = Value(self.input_names.add(identifier(i.name)), type_, shape)
         self.values[i.name] = value
         self.graph.inputs.append(value)
 

@@ -372,10 +372,11 @@ class Runner:
 
     def arrays(self):
         """(value, name) of inputs and outputs."""
-        names = [v.name for v in self.graph.inputs]
-        outputs = []
+        names, outputs = [v.name for v in self.graph.inputs], []
+        of_inputs, taken = set(names), {*names, *self.graph.output_names}
         for n in self.graph.output_names:
-            outputs.append(unique(n if n not in names else n + "_out", names + outputs + self.graph.output_names[len(outputs) + 1:]))
+            outputs.append(unique(n + "_out", taken) if n in of_inputs else n)
+            taken.add(outputs[-1])
         return list(zip(self.graph.inputs, names)), list(zip(self.graph.outputs, outputs))
 
     def header(self):

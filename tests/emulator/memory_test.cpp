@@ -1,6 +1,8 @@
 // Device memory, streams and graph capture, on the emulated driver.
 #include <catch2/catch.hpp>
 
+#include <climits>
+
 #include "support.h"
 
 using Catch::Contains;
@@ -85,6 +87,23 @@ TEST_CASE("the caller's device memory: wrapped, used, given back") {
         }
     }
     CHECK(count("allocations") == before);
+}
+
+TEST_CASE("buffers that are none are errors, and so is a device that no machine has") {
+    CallersMemory memory(256);
+    halide_buffer_t zeroed = {}, without_dim = {}, negative = {};
+    without_dim.dimensions = 2;
+    negative.dimensions = -1;
+    for (halide_buffer_t *b : {static_cast<halide_buffer_t *>(nullptr), &without_dim, &negative}) {
+        CHECK(halyard_cuda_wrap(b, memory.pointer()) == halide_error_code_device_wrap_native_failed);
+        CHECK_THAT(last_error(), Contains("halyard_cuda_wrap: the buffer is null, or has no dimensions"));
+    }
+    CHECK(halyard_cuda_wrap(&zeroed, memory.pointer()) == 0);  // one element
+    CHECK(halyard_cuda_unwrap(&zeroed) == 0);
+    CHECK(halyard_cuda_unwrap(nullptr) == halide_error_code_device_detach_native_failed);
+    halyard_cuda_set_device(INT_MAX);
+    CHECK(halyard_cuda_synchronize() == halide_error_code_gpu_device_error);
+    halyard_cuda_set_device(-1);
 }
 
 TEST_CASE("a buffer without elements needs no memory of the caller") {
@@ -225,13 +244,13 @@ TEST_CASE("temporary arrays in the caller's memory, as far as there is room") {
     const int before = count("allocated");
     for (int round = 0; round < 3; round++) {  // what was given back is there again
         Halide::Runtime::Buffer<float> first(nullptr, n), second(nullptr, n), third(nullptr, n);
-        halide_buffer_t *const both[] = {first.raw_buffer(), second.raw_buffer()};
+        halide_buffer_t *const both[] = {first.raw_buffer(), second.raw_buffer()}, *const one[] = {third.raw_buffer()};
         REQUIRE(halyard_cuda_malloc_together(nullptr, both, 2) == 0);
         CHECK(inside(first));
         CHECK(inside(second));
         CHECK(first.raw_buffer()->device % 256 == 0);
         CHECK(second.raw_buffer()->device - first.raw_buffer()->device >= n * sizeof(float));
-        CHECK(third.device_malloc(halide_cuda_device_interface()) == 0);
+        CHECK(halyard_cuda_malloc_together(nullptr, one, 1) == 0);
         CHECK(inside(third));
         CHECK(scale(second.raw_buffer(), first.raw_buffer(), n) == 0);
         for (auto *b : {&second, &first, &third}) {
@@ -242,14 +261,56 @@ TEST_CASE("temporary arrays in the caller's memory, as far as there is room") {
     CHECK(count("allocated") == before);
     {
         Halide::Runtime::Buffer<float> large(nullptr, 2000), small(nullptr, n);
-        CHECK(large.device_malloc(halide_cuda_device_interface()) == 0);
+        halide_buffer_t *const one[] = {large.raw_buffer()}, *const other[] = {small.raw_buffer()};
+        CHECK(halyard_cuda_malloc_together(nullptr, one, 1) == 0);
         CHECK(count("allocated") == before + 1);
         halyard_cuda_set_scratch(nullptr, 0);
-        CHECK(small.device_malloc(halide_cuda_device_interface()) == 0);
+        CHECK(halyard_cuda_malloc_together(nullptr, other, 1) == 0);
         CHECK(count("allocated") == before + 2);
         CHECK(large.device_free() == 0);
         CHECK(small.device_free() == 0);
     }
+}
+
+TEST_CASE("the caller's memory for temporary arrays, of any size: nothing lies outside of it") {
+    constexpr size_t kBytes = 4096, kInside = 1024;
+    CallersMemory memory(kBytes);
+    uint32_t random = 1;
+    for (size_t bytes = 0; bytes <= 2048; bytes += bytes < 600 ? 1 : 37) {
+        const uintptr_t begin = uintptr_t(memory.pointer()) + kInside + bytes % 3;
+        halyard_cuda_set_scratch(reinterpret_cast<void *>(begin), bytes);
+        std::vector<Halide::Runtime::Buffer<uint8_t>> arrays;
+        for (int i = 0; i < 6; i++) {
+            random = random * 1664525 + 1013904223;
+            arrays.emplace_back(nullptr, i == 0 ? int(bytes) : int(random >> 8) % 300);
+            halide_buffer_t *const one[] = {arrays.back().raw_buffer()};
+            REQUIRE(halyard_cuda_malloc_together(nullptr, one, 1) == 0);
+            const uint64_t at = arrays.back().raw_buffer()->device, end = at + arrays.back().size_in_bytes();
+            INFO(bytes << " bytes, array " << i << " of " << arrays.back().size_in_bytes());
+            CHECK((end <= uintptr_t(memory.pointer()) || at >= uintptr_t(memory.pointer()) + kBytes ||
+                   (at >= begin && end <= begin + bytes)));
+        }
+        for (auto &array : arrays) {
+            CHECK(array.device_free() == 0);
+        }
+    }
+    halyard_cuda_set_scratch(nullptr, 0);
+}
+
+TEST_CASE("an array of the caller is not in the memory of temporary ones, which ends before it") {
+    constexpr int n = 200;
+    CallersMemory memory(4096);
+    halyard_cuda_set_scratch(memory.pointer(), 4096);
+    Array<float> x(n, 1.0f), y(n);
+    REQUIRE(x.to_device());
+    REQUIRE(y.to_device());
+    Halide::Runtime::Buffer<float> without_host(nullptr, n);
+    REQUIRE(without_host.device_malloc(halide_cuda_device_interface()) == 0);
+    for (const uint64_t device : {x.raw()->device, y.raw()->device, without_host.raw_buffer()->device}) {
+        CHECK(device - uintptr_t(memory.pointer()) >= 4096);
+    }
+    halyard_cuda_set_scratch(nullptr, 0);
+    CHECK(without_host.device_free() == 0);
 }
 
 TEST_CASE("a context that is entered is current until it is left") {

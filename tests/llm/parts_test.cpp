@@ -92,6 +92,28 @@ TEST_CASE("names of special tokens are tokens only where they are asked for") {
     CHECK(tiny.tokenizer.text_of(99).empty());
 }
 
+// Files of some converters have the marks of conversations as words of their own (type 4), which a text may hold.
+TEST_CASE("marks of conversations are special, whatever type the file gives them") {
+    GgufBuilder file;
+    file.string("tokenizer.ggml.model", "llama");
+    file.strings("tokenizer.ggml.tokens", {"<unk>", "<|im_start|>", "<|im_end|>", "<end>", "<own>", "a", "b"});
+    file.array<float>("tokenizer.ggml.scores", 6, {0, 0, 0, 0, 0, -1, -2});
+    file.array<int32_t>("tokenizer.ggml.token_type", 5, {2, 4, 4, 4, 4, 1, 1});
+    file.u32("tokenizer.ggml.eos_token_id", 3);
+    file.u32("tokenizer.ggml.unknown_token_id", 0);
+    file.key("tokenizer.ggml.add_space_prefix", 7, std::string(1, '\0'));
+    const TinyTokenizer tiny(file);
+    CHECK(tiny.encode("a<own>b") == Tokens{5, 4, 6});
+    for (const std::string mark : {"<|im_start|>", "<|im_end|>", "<end>"}) {
+        const Tokens special = tiny.encode("a" + mark + "b", true), text = tiny.encode("a" + mark + "b");
+        CHECK(special.size() == 3);
+        CHECK(std::count(text.begin(), text.end(), special[1]) == 0);
+    }
+    CHECK(tiny.tokenizer.is_end(2));
+    CHECK(tiny.tokenizer.is_end(3));
+    CHECK(tiny.tokenizer.text_of(2).empty());
+}
+
 TEST_CASE("pieces with scores") {
     const TinyTokenizer tiny(scored());
     CHECK(tiny.encode("the") == Tokens{10});

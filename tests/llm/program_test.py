@@ -187,6 +187,31 @@ class Program(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"cannot be written", done.stderr)
 
+    def test_a_second_ctrl_c_ends_the_program_whatever_it_waits_for(self):
+        reading, writing = os.pipe()
+        os.set_blocking(writing, False)
+        try:  # nobody reads what it writes
+            while True:
+                os.write(writing, b"x" * 4096)
+        except BlockingIOError:
+            pass
+        os.set_blocking(writing, True)
+        talk = subprocess.Popen([PROGRAM, "--model", self.models["llama"], "--prompt", "a"], stdout=writing)
+        try:
+            until = time.monotonic() + 5  # where the kernel does not say what a process waits for
+            while "pipe" not in pathlib.Path(f"/proc/{talk.pid}/wchan").read_text() and time.monotonic() < until and talk.poll() is None:
+                time.sleep(0.02)
+            talk.send_signal(signal.SIGINT)
+            time.sleep(0.2)
+            self.assertIsNone(talk.poll())
+            talk.send_signal(signal.SIGINT)
+            self.assertEqual(talk.wait(60), 130)
+        finally:
+            talk.kill()
+            talk.wait()
+            os.close(reading)
+            os.close(writing)
+
     @unittest.skipUnless(REAL, "scripts/setup brings the model")
     def test_ctrl_c_ends_an_answer_and_not_the_conversation(self):
         talk = subprocess.Popen([PROGRAM, "--model", REAL, "--chat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)

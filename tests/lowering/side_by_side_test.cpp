@@ -184,6 +184,29 @@ TEST_CASE("outputs side by side are what they were, and one parallel loop has th
     }
 }
 
+// Outputs of a byte, of which nothing is stored: the memory is never touched.
+TEST_CASE("more jobs than a loop can count are an error of the call", "[side_by_side]") {
+    Func a("a"), b("b");
+    const Var i("i");
+    a(i) = cast<uint8_t>(1);
+    b(i) = cast<uint8_t>(2);
+    a.parallel(i);
+    b.parallel(i);
+    Pipeline p({a, b});
+    p.add_custom_lowering_pass(
+        put_side_by_side({{a.function(), b.function()}, {"a", "b"}, [](const std::string &m) { throw std::runtime_error(m); }}).release());
+    p.jit_handlers().custom_do_par_for = count_jobs;
+    static std::string said;
+    p.jit_handlers().custom_error = [](JITUserContext *, const char *text) { said = text; };
+    constexpr int kMany = 1 << 30;
+    uint8_t nothing = 0;  // no job runs
+    Buffer<uint8_t> x(&nothing, kMany), y(&nothing, kMany);
+    loops.clear();
+    p.realize({x, y});
+    CHECK_THAT(said, Catch::Contains("a and b have 2147483648 jobs side by side"));
+    CHECK(loops.empty());
+}
+
 TEST_CASE("two groups, and a loop of one turn, which Halide leaves out", "[side_by_side]") {
     Outputs o;
     o.schedule();

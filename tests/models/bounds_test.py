@@ -3,6 +3,7 @@
 import pathlib
 import re
 import sys
+import time
 import unittest
 
 import numpy as np
@@ -134,6 +135,67 @@ class Bounds(unittest.TestCase):
             onnx.save(model, self.path)
             with self.assertRaisesRegex(ModelError, f'"w"[^\n]*{re.escape(says)}'):
                 read.read(str(self.path), "bad", {})
+
+    def test_functions_that_grow(self):
+        """Each calls the one before it twice: a kilobyte of a file does not make the reader write out gigabytes."""
+        def function(name, nodes):
+            return helper.make_function("my", name, ["a"], ["b"], nodes, [helper.make_opsetid("", 17), helper.make_opsetid("my", 1)])
+
+        def model(depth):
+            functions = [function("f0", [helper.make_node("Relu", ["a"], ["b"])])]
+            for i in range(1, depth):
+                calls = [helper.make_node(f"f{i - 1}", [one], [other], domain="my") for one, other in (("a", "c"), ("c", "b"))]
+                functions.append(function(f"f{i}", calls))
+            info = [helper.make_tensor_value_info(n, FLOAT, [4]) for n in "xy"]
+            graph = helper.make_graph([helper.make_node(f"f{depth - 1}", ["x"], ["y"], domain="my")], "test", info[:1], info[1:])
+            imports = [helper.make_opsetid("", 17), helper.make_opsetid("my", 1)]
+            onnx.save(helper.make_model(graph, opset_imports=imports, functions=functions, ir_version=8), self.path)
+        model(40)
+        with self.assertRaisesRegex(ModelError, f"make {1 << 39} nodes; {read.MOST_NODES} are read at most"):
+            read.read(str(self.path), "bad", {})
+        model(5)
+        self.assertEqual(len(read.read(str(self.path), "bad", {}).nodes), 16)
+
+    def test_expressions_that_grow(self):
+        """Each value is read twice by the next: a group that is one expression would be 2^30 operations."""
+        nodes = []
+        for i in range(30):
+            nodes += [helper.make_node("Sin", [f"x{i}"], [f"s{i}"]), helper.make_node("Mul", [f"x{i}", f"s{i}"], [f"x{i + 1}"])]
+        path = support.save(self.path, nodes, [("x0", FLOAT, [7])], [("x30", FLOAT, [7])])
+        done = support.halyard("compile", path, "-o", self.path.parent, "--quiet")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        x = right = np.linspace(-3, 3, 7, dtype=np.float32)
+        for _ in range(30):
+            right = right * np.sin(right)
+        np.testing.assert_allclose(support.Model(self.path.parent, "bad")({"x0": x})[0], right, rtol=1e-3, atol=1e-6)
+
+    def test_one_opset(self):
+        relu = [helper.make_node("Relu", ["x"], ["y"])]
+        for domain, versions in (("", (11, 17)), ("ai.onnx", (17, 11))):
+            model = onnx.load(support.save(self.path, relu, [("x", FLOAT, [4])], [("y", FLOAT, [4])], opset=versions[0]))
+            model.opset_import.append(helper.make_opsetid(domain, versions[1]))
+            onnx.save(model, self.path)
+            with self.assertRaisesRegex(ModelError, "opsets 11 and 17 at once"):
+                read.read(str(self.path), "bad", {})
+
+    def test_thousands_of_names_that_are_one(self):
+        count = 4000
+        names = ["n" + "!" * i for i in range(count)]
+        nodes = [helper.make_node("Relu", [n], [n + "?"]) for n in names]
+        begin = time.process_time()
+        graph = read.read(support.save(self.path, nodes, [(n, FLOAT, [1]) for n in names], [(n + "?", FLOAT, [1]) for n in names]), "bad", {})
+        self.assertLess(time.process_time() - begin, 60)
+        self.assertEqual(len({v.name for v in graph.inputs}), count)
+        self.assertEqual(len(set(graph.output_names)), count)
+
+    def test_places_of_a_resize(self):
+        """They are counted in f32."""
+        resize = [helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], name="the node")]
+        self.assertIn("are more than 2^24", self.refused(resize, [2], [("sizes", ints((1 << 24) + 1))]))
+        self.assertIn("are more than 2^24", self.refused(resize, [(1 << 24) + 1], [("sizes", ints(2))]))
+        doubled = [helper.make_node("Resize", ["x", "", "scales"], ["y"], name="the node")]
+        path = support.save(self.path, doubled, [("x", FLOAT, ["n"])], [("y", FLOAT, ["m"])], [("scales", np.array([2], np.float32))])
+        self.assertIn("16777216 >= 2*n", [f"{a} >= {b}" for a, b, _ in read.read(path, "bad", {}).least])
 
     def test_constants_that_grow(self):
         """A few bytes of a file do not make the reader compute gigabytes."""

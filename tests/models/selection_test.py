@@ -91,6 +91,26 @@ class Selection(unittest.TestCase):
                 model({"x": np.zeros((2, 9), np.float32)}, n=2)
             self.assertRegex(compiled(2).stderr, f"{op} .*: (indices: -?[23] is none of 2|K is 3, and the dimension has 2 elements)|not valid")
 
+    def test_indices_beyond_32_bits_are_the_last_or_the_first(self):
+        """As those are that are beyond the dimension: a call does not take what is left of them in 32 bits."""
+        beyond = np.array([(1 << 32) + 1, -(1 << 32) + 1, (1 << 63) - 1, -(1 << 63), (1 << 31) + 1, 2, -1], np.int64)
+        right = [4, 0, 4, 0, 4, 2, 4]
+        made = support.folder()
+        self.addCleanup(made.cleanup)
+        nodes = [helper.make_node("Gather", ["x", "i"], ["g"]), helper.make_node("GatherElements", ["x", "i"], ["e"]),
+                 helper.make_node("Unsqueeze", ["i", "last"], ["at"]), helper.make_node("GatherND", ["x", "at"], ["nd"]),
+                 helper.make_node("ScatterElements", ["x", "one", "u"], ["s"])]
+        path = support.save(pathlib.Path(made.name) / "m.onnx", nodes, [("x", FLOAT, [5]), ("i", INT64, [7]), ("one", INT64, [1])],
+                            [("g", FLOAT, [7]), ("e", FLOAT, [7]), ("nd", FLOAT, [7]), ("s", FLOAT, [5])],
+                            [("last", np.array([1])), ("u", np.full(1, 9, np.float32))], opset=18)
+        done = support.halyard("compile", path, "-o", made.name)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        x = np.arange(10, 15, dtype=np.float32)
+        *gathered, scattered = support.Model(made.name, "m")({"x": x, "i": beyond, "one": beyond[:1]})
+        for values in gathered:
+            np.testing.assert_array_equal(values, x[right])
+        np.testing.assert_array_equal(scattered, [10, 11, 12, 13, 9])
+
     def test_updates_are_as_many_as_indices(self):
         for op, where, rank in (("ScatterND", ["m", 2], 1), ("ScatterElements", ["m", 2], 2)):
             made = support.folder()

@@ -179,6 +179,19 @@ Assignments draw_build(const OpTest &test, const std::string &op, Draw &draw, bo
     return settled;
 }
 
+// Sizes without which a call is refused before it computes anything: heads of queries are a multiple of those of keys, and what is turned of
+// a head is whole pairs of it.
+void go_together(Dims &dims) {
+    if (dims.count("heads") && dims.count("key_heads")) {
+        dims["key_heads"] = std::max<int64_t>(dims["key_heads"], 1);
+        dims["heads"] = dims["key_heads"] * std::max<int64_t>(dims["heads"] / dims["key_heads"], 1);
+    }
+    if (dims.count("width") && dims.count("d")) {
+        dims["d"] = std::max<int64_t>(dims["d"], 2);
+        dims["width"] = std::max<int64_t>(std::min(dims["width"], dims["d"]) / 2 * 2, 2);
+    }
+}
+
 // The names that an error of the language lists.
 std::vector<std::string> names_in_error(const std::string &op, const Assignments &choices, const std::string &line,
                                         const std::string &before, const std::string &folder) {
@@ -370,6 +383,9 @@ void check_sizes(const OpTest &test, const std::string &op) {
                 for (const auto &given : list) {
                     c.dims[given.first] = given.second;
                 }
+            }
+            if (!draw.one_in(8)) {
+                go_together(c.dims);
             }
             c.alter = setting("HALYARD_SIZES_SPECIALS", 0) && draw.one_in(3) ? draw.specials(*kernel, c.what) : nullptr;
             if (on_cuda) {

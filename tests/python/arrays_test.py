@@ -176,6 +176,22 @@ class Ops(unittest.TestCase):
 
 @unittest.skipUnless(importlib.util.find_spec("jax"), "jax is not installed")
 class Jax(unittest.TestCase):
+    def test_a_buffer_of_sizes_that_make_it(self):
+        """What is asked for an extent may do anything before it answers: the shape and the memory are of one and the same."""
+        class Sly:
+            def __init__(self, buffer):
+                self.buffer = buffer
+
+            def __index__(self):
+                self.buffer.__init__((1000, 1000), 256 * 2 + 32)
+                return 1
+
+        made = halyard.Buffer.__new__(halyard.Buffer)
+        with self.assertRaises(ValueError):
+            made.__init__((Sly(made), 4), 256 * 2 + 32)
+        self.assertEqual(made.shape, (1000, 1000))
+        self.assertEqual(len(made.tobytes()), 4000000)
+
     def test_jax(self):
         import jax
         x, w = rows(3, 64), rows(64)

@@ -18,6 +18,11 @@ TEST_CASE("What controls a terminal is made visible", "[terminal]") {
                   "31m\xff") == "\\x9b31m\\xff");  // and as a byte
     CHECK(visible("a\xe2\x80\xae"
                   "b") == "a\\u202eb");  // from here on read backwards
+    // What is not seen: a soft hyphen, a space of no width, a mark of the order of bytes, a letter among the tags.
+    CHECK(visible("a\xc2\xad"
+                  "b\xe2\x80\x8b"
+                  "c\xef\xbb\xbf"
+                  "d\xf3\xa0\x81\x81") == "a\\xadb\\u200bc\\ufeffd\\ue0041");
     CHECK(visible("\xe2\x80") == "\\xe2\\x80");
 }
 

@@ -63,7 +63,8 @@ int halyard_cuda_wrap(struct halide_buffer_t *buffer, const void *pointer);
 
 /** Device memory of the caller from which calls of this thread take their temporary arrays from now on, in place of the pool. What does
  * not fit is allocated from the pool as before; NULL ends it. It belongs to one stream at a time, as the arrays of a call do, and stays the
- * caller's: threads that help with a parallel loop do not use it. */
+ * caller's: arrays of the caller are never put there, and threads that help with a parallel loop do not use it. It has to be memory of the
+ * context that the calls use. */
 void halyard_cuda_set_scratch(void *memory, size_t bytes);
 
 /** Has the context of the thread's calls be current until halyard_cuda_leave(), so that many calls need not make it so one by one.

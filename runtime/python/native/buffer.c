@@ -26,6 +26,14 @@ static int init(PyObject *self, PyObject *arguments, PyObject *named) {
         return -1;
     }
     const Py_ssize_t n = PyTuple_Size(shape);
+    int64_t extents[HALYARD_MAX_DIMENSIONS];
+    // Before the Buffer is looked at: what says its extent by __index__ may do anything, make this Buffer too.
+    for (Py_ssize_t i = 0; i < n && i < HALYARD_MAX_DIMENSIONS; i++) {
+        extents[i] = PyLong_AsLongLong(PyTuple_GetItem(shape, i));
+        if (PyErr_Occurred()) {
+            return -1;
+        }
+    }
     if (n > HALYARD_MAX_DIMENSIONS || b->buffer.dim || (b->device != kHost && b->device != kCuda)) {
         PyErr_SetString(PyExc_ValueError,
                         "a Buffer has at most 8 dimensions, is on the host (1) or on a CUDA device (2), and is made once");
@@ -37,10 +45,7 @@ static int init(PyObject *self, PyObject *arguments, PyObject *named) {
     b->buffer.dimensions = (int32_t)n;
     int64_t elements = 1;
     for (Py_ssize_t i = n; i-- > 0;) {
-        const long long extent = PyLong_AsLongLong(PyTuple_GetItem(shape, i));
-        if (PyErr_Occurred()) {
-            return -1;
-        }
+        const int64_t extent = extents[i];
         if (extent < 0 || (extent > 0 && elements > INT32_MAX / extent)) {
             PyErr_SetString(PyExc_ValueError, "a Buffer has at most 2^31 - 1 elements");
             return -1;

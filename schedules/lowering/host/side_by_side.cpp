@@ -231,25 +231,30 @@ private:
     // The one loop. Jobs of the first Func come first.
     Stmt fused() {
         const std::string name = group_.funcs[0].name() + ".s0.side_by_side";
-        Definitions common;
-        std::vector<std::pair<std::string, Expr>> ends;  // of the jobs of each Func
+        const Expr at = Variable::make(Int(32), name);
+        Definitions common, ends;  // where the jobs of each Func end; counted in 64 bits, as all of them may be more than 2^31
+        std::vector<Expr> behind;  // the same in 32
         std::vector<Stmt> bodies;
-        Expr end = 0;
+        Expr begin = 0, all = make_zero(Int(64));
         for (size_t i = 0; i < group_.funcs.size(); i++) {
-            const std::string job = name + ".of." + group_.funcs[i].name(), behind = name + ".end." + group_.funcs[i].name();
+            const std::string &func = group_.funcs[i].name(), job = name + ".of." + func, end = name + ".end." + func;
             const ParallelJobs jobs = jobs_of(parts_[int(i)], job, common);
             if (!jobs.count.defined()) {
                 group_.fail("the loops of " + group_.names[i] + " are not one parallel loop: something is computed around it or beside it");
             }
-            bodies.push_back(LetStmt::make(job, Variable::make(Int(32), name) - end, jobs.body));
-            ends.emplace_back(behind, end + jobs.count);
-            end = Variable::make(Int(32), behind);
+            bodies.push_back(LetStmt::make(job, at - begin, jobs.body));
+            ends.emplace_back(end + ".exact", all + cast<int64_t>(jobs.count));
+            all = Variable::make(Int(64), end + ".exact");
+            ends.emplace_back(end, cast<int32_t>(all));
+            begin = Variable::make(Int(32), end);
+            behind.push_back(begin);
         }
         Stmt body = bodies.back();
         for (size_t i = bodies.size() - 1; i-- > 0;) {
-            body = IfThenElse::make(Variable::make(Int(32), name) < Variable::make(Int(32), ends[i].first), bodies[i], body);
+            body = IfThenElse::make(at < behind[i], bodies[i], body);
         }
-        Stmt s = For::make(name, 0, end, ForType::Parallel, Partition::Never, DeviceAPI::None, body);
+        Stmt s = For::make(name, 0, begin, ForType::Parallel, Partition::Never, DeviceAPI::None, body);
+        s = Block::make(AssertStmt::make(all < make_const(Int(64), int64_t(1) << 31), too_many(all)), s);
         for (auto e = ends.rbegin(); e != ends.rend(); ++e) {
             s = LetStmt::make(e->first, e->second, s);
         }
@@ -264,6 +269,17 @@ private:
         frees_.clear();
         parts_.clear();
         return s;
+    }
+
+    // What a call says.
+    Expr too_many(const Expr &jobs) const {
+        std::string names;
+        for (const std::string &n : group_.names) {
+            names += (names.empty() ? "" : n == group_.names.back() ? " and " : ", ") + n;
+        }
+        const Expr message = Call::make(type_of<const char *>(), Call::stringify,
+                                        {Expr(names + " have "), jobs, Expr(" jobs side by side")}, Call::Intrinsic);
+        return Call::make(Int(32), "halide_error_requirement_failed", {Expr("fewer than 2^31 jobs in one loop"), message}, Call::Extern);
     }
 
     SideBySide group_;

@@ -308,6 +308,9 @@ def one_hot(b, c):
     return b.map("where", b.map("equal", wanted, places, type_="bool"), on, off, type_=values.type)
 
 
+MOST_PLACES = 1 << 24
+
+
 @op("Resize", "Upsample")
 def resize(b, c):
     x, mode = c[0], c.get("mode", "nearest")
@@ -333,6 +336,11 @@ def resize(b, c):
             shape[axis] = scaled(c, x.shape[axis], factors[axis])
     if tuple(shape) == x.shape:
         return x
+    # Places are counted in f32, of which numbers beyond have no neighbours.
+    for d, sizes in enumerate(zip(x.shape, shape)):
+        for size in sizes if sizes[0] != sizes[1] else ():
+            if not b.at_least(Size.of(MOST_PLACES), size, c.place):
+                c.fail(f"{size} places along dimension {d} are more than 2^24")
     return b.add("resize", [x], shape, x.type, mode=mode, coordinates=coordinates,
                  nearest=c.get("nearest_mode", "floor" if upsample or c.version <= 10 else "round_prefer_floor"),
                  scales=factors, axes=[s != t for s, t in zip(shape, x.shape)])

@@ -1,6 +1,7 @@
 #include "lowering/cuda/extract/allocations.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,16 +31,43 @@ std::string tuple_of(const Expr &buffer) {
     return v->name.substr(0, number);
 }
 
+// One call for all of these buffers of the pipeline.
+Stmt allocate(const std::vector<Expr> &buffers) {
+    const Expr user_context = Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic);
+    const Expr all = Call::make(Handle(), Call::make_struct, buffers, Call::Intrinsic);
+    const std::string result = unique_name("halyard_cuda_malloc_result");
+    const Expr code = Variable::make(Int(32), result);
+    return LetStmt::make(result,
+                         Call::make(Int(32), "halyard_cuda_malloc_together", {user_context, all, int(buffers.size())}, Call::Extern),
+                         AssertStmt::make(code == 0, code));
+}
+
 class AllocateTogether : public IRMutator {
     using IRMutator::visit;
+
+    std::set<std::string> own;  // buffers of the pipeline's arrays, as those of the caller are none
+
+    Stmt visit(const Allocate *op) override {
+        own.insert(op->name + ".buffer");
+        return IRMutator::visit(op);
+    }
+
+    Stmt visit(const LetStmt *op) override {
+        const Expr buffer = allocated_by(op);
+        return is_own(buffer) ? allocate({buffer}) : IRMutator::visit(op);
+    }
+
+    bool is_own(const Expr &buffer) const {
+        const auto *v = buffer.as<Variable>();
+        return v && own.count(v->name) > 0;
+    }
 
     Stmt visit(const Block *op) override {
         std::vector<Expr> buffers;
         Stmt rest = op;
         for (const auto *b = op; b; b = rest.as<Block>()) {
             const Expr buffer = allocated_by(b->first);
-            const bool next =
-                buffer.defined() && !tuple_of(buffer).empty() && (buffers.empty() || tuple_of(buffer) == tuple_of(buffers[0]));
+            const bool next = is_own(buffer) && !tuple_of(buffer).empty() && (buffers.empty() || tuple_of(buffer) == tuple_of(buffers[0]));
             if (!next) {
                 break;
             }
@@ -49,14 +77,7 @@ class AllocateTogether : public IRMutator {
         if (buffers.size() < 2) {
             return IRMutator::visit(op);
         }
-        const Expr user_context = Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic);
-        const Expr all = Call::make(Handle(), Call::make_struct, buffers, Call::Intrinsic);
-        const std::string result = unique_name("halyard_cuda_malloc_result");
-        const Expr code = Variable::make(Int(32), result);
-        const Stmt allocate = LetStmt::make(
-            result, Call::make(Int(32), "halyard_cuda_malloc_together", {user_context, all, int(buffers.size())}, Call::Extern),
-            AssertStmt::make(code == 0, code));
-        return Block::make(allocate, mutate(rest));
+        return Block::make(allocate(buffers), mutate(rest));
     }
 };
 
