@@ -190,7 +190,7 @@ TEST_CASE("passes over CUDA kernels", "[passes]") {
 namespace {
 
 // A product of numbers, of which the schedule or the caller says something.
-void product(Small &s) {
+void product_of_numbers(Small &s) {
     ImageParam w(Float(32), 1, "w");
     Func w_f("w_f"), sum("sum");
     RDom k(0, 4, "k");
@@ -229,23 +229,23 @@ bool in_order(const std::string &text, const std::vector<std::string> &parts) {
 
 TEST_CASE("what a kernel does before it waits for the last one", "[passes]") {
     const std::string wait = "halyard_wait_for_last()";
-    const std::string plain = with_wait({}, product);
+    const std::string plain = with_wait({}, product_of_numbers);
     INFO(plain);
     CHECK(in_order(plain, {wait, "w["}));
     CHECK(in_order(plain, {wait, "a["}));
 
-    const std::string constant = with_wait({{}, {"w"}}, product);
+    const std::string constant = with_wait({{}, {"w"}}, product_of_numbers);
     INFO(constant);
     CHECK(in_order(constant, {"w[", wait, "a["}));
 
-    const std::string all = with_wait({{}, {"w", "a"}}, product);
+    const std::string all = with_wait({{}, {"w", "a"}}, product_of_numbers);
     INFO(all);
     CHECK(in_order(all, {"w[", "a[", wait, "y["}));  // what others may read is stored behind it
 
-    const std::string prefetched = with_wait({{{"a", 2}}, {}}, product);
+    const std::string prefetched = with_wait({{{"a", 2}}, {}}, product_of_numbers);
     INFO(prefetched);
-    CHECK(in_order(prefetched, {"halyard_prefetch_l2(a[", wait, "w["}));
-    CHECK(prefetched.find("halyard_prefetch_l2(w[") == std::string::npos);
+    CHECK(in_order(prefetched, {"halyard_prefetch_l2((float32)a[", wait, "w["}));
+    CHECK(prefetched.find("halyard_prefetch_l2((float32)w[") == std::string::npos);
 }
 
 TEST_CASE("what is placed by data is not asked for before the wait", "[passes]") {
@@ -256,8 +256,8 @@ TEST_CASE("what is placed by data is not asked for before the wait", "[passes]")
     };
     const std::string s = with_wait({{{"a", 2}, {"at", 2}}, {}}, gathered);
     INFO(s);
-    CHECK(in_order(s, {"halyard_prefetch_l2(at[", "halyard_wait_for_last()"}));
-    CHECK(s.find("halyard_prefetch_l2(a[") == std::string::npos);
+    CHECK(in_order(s, {"halyard_prefetch_l2((int32)at[", "halyard_wait_for_last()"}));
+    CHECK(s.find("halyard_prefetch_l2((float32)a[") == std::string::npos);
 }
 
 TEST_CASE("shared memory is not read before the wait", "[passes]") {

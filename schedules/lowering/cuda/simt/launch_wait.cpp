@@ -100,6 +100,9 @@ private:
     Stmt visit(const AssertStmt *) override {
         return nothing();
     }
+    Stmt visit(const Free *) override {
+        return nothing();
+    }
     Stmt visit(const Block *op) override {
         const Stmt first = mutate(op->first);
         return both(first, mutate(op->rest));
