@@ -26,7 +26,8 @@ return schedule "gemm" {
 
   apply = function(k, p, target)
     k.y:dim(0):set_min(0)
-    if mma.has_tiles(target) or p.tiles == "always" then
+    local cut = k:has "a_tf32" -- numbers of fewer digits are what vectors multiply
+    if not cut and (mma.has_tiles(target) or p.tiles == "always") then
       mma.blocks(k.y, k.acc, {
         lanes = target:lanes "f32",
         panel = p.panel,
@@ -36,7 +37,11 @@ return schedule "gemm" {
         group = 1,
       })
     else
-      gemm.register_tiles(k.y, k.acc, gemm.packed(target, k.a, k.a_f, { m = k.y:dim(1):extent(), panel = p.panel }))
+      gemm.register_tiles(k.y, k.acc, gemm.packed(target, k.a, k.a_f, {
+        m = k.y:dim(1):extent(),
+        panel = p.panel,
+        tiles = cut and "never" or nil,
+      }))
     end
   end,
 }

@@ -96,8 +96,10 @@ function conv.blocks(out, acc, o)
   -- One loop over all blocks, so that the next one can be begun while this one is finished (runtime/mma_ahead.h).
   out:never_partition(block, strip)
 
+  -- Of an image without columns, whose blocks nobody computes, there is still a size to state.
+  local one_block = narrow:and_(o.width:at_least(1))
   mma.in_tiles(acc, out, "block", {
-    col = "o", row = "w", columns = o.panel, rows = narrow:select(o.width:plus(o.kernel):plus(-1), o.block),
+    col = "o", row = "w", columns = o.panel, rows = one_block:select(o.width:plus(o.kernel):plus(-1), o.block),
     lanes = o.lanes, group = o.group,
     k = "tap_x", around = { "tap_y", "tap_z" }, rest = "rest_x", rest_around = { "rest_y", "rest_z" },
   })

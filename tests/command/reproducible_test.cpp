@@ -15,15 +15,16 @@ struct Product {
     const char *op, *schedule, *options;
 };
 
-// What ships of these has the finishing step, several targets in one archive, machine code of GPUs and kernels for the emulator.
+// What ships of these has the finishing step, several targets in one archive, machine code of GPUs (also of several versions of a
+// kernel, and of tiles that TMA loads) and kernels for the emulator. Schedules that have fewer versions take NVIDIA's compiler less.
 const std::vector<Product> kProducts = {
     {"softmax", "cpu/softmax.lua",
      "--target avx2 --set rows=8 --emit static_library,c_header,object,assembly,bitcode,llvm_assembly,stmt,stmt_html,"
      "conceptual_stmt,conceptual_stmt_html,schedule,registration,c_source,featurization,hlpipe,function_info_header"},
     {"softmax", "cpu/softmax.lua", "--target avx512,avx2"},
     {"gemm", "cpu/gemm.mma.lua", "--target avx512_sapphirerapids --param type=bfloat16"},
-    {"softmax", "cuda/softmax.lua", "--target cuda --devices sm_80 --emit static_library,c_header,cuda,stmt,assembly,llvm_assembly"},
-    {"gemm", "cuda/gemm.lua", "--target cuda --devices sm_90a --emit static_library,c_header,cuda,stmt"},
+    {"transpose", "cuda/transpose.lua", "--target cuda --devices sm_80 --emit static_library,c_header,cuda,stmt,assembly,llvm_assembly"},
+    {"gemm", "cuda/gemm.lua", "--target cuda --devices sm_90a --set rows=64 --set columns=64 --emit static_library,c_header,cuda,stmt"},
     {"softmax", "cuda/softmax.lua", "--target cuda --devices emulator --emit static_library,c_header,cuda"},
 };
 

@@ -45,7 +45,7 @@ TEST_CASE("Which version a call takes, and why", "[device]") {
 }
 
 TEST_CASE("The version that costs least, the last one, and none", "[device]") {
-    const auto product = explained("gemm", "m=1024,n=1024,k=1024").at("version");
+    const auto product = explained("gemm_fp8", "m=1024,n=1024,k=1024").at("version");
     INFO(product.dump(1));
     const auto taken = product.at("all").at(product.at("number").get<size_t>() - 1);
     CHECK(contains(product.at("why").at(0), "; taken because it costs least, " + std::to_string(taken.at("cost").get<int64_t>()) + "."));
@@ -54,7 +54,7 @@ TEST_CASE("The version that costs least, the last one, and none", "[device]") {
     for (const auto &version : product.at("all")) {
         CHECK(version.value("cost", taken.at("cost").get<int64_t>()) >= taken.at("cost").get<int64_t>());
     }
-    const auto large = explained("gemm", "m=16896,n=4096,k=4096").at("version");
+    const auto large = explained("gemm_fp8", "m=16896,n=4096,k=4096").at("version");
     CHECK(large.at("number") == large.at("all").size());
     CHECK(contains(large.at("why").at(0), "taken because it costs least, "));
     const auto attention = explained("attention", "d=32,queries=256,keys=256,heads=12,key_heads=12,batch=1", {"--set", "head_dim=32"});

@@ -10,7 +10,7 @@ TEST_CASE("no text breaks the reader of schedules", "[fuzz]") {
     const TempDir dir;
     const Mutator mutator(scripts_in(HALYARD_SOURCE "/schedules/cpu"), {"tune", "where", "requires", "generator"});
     const char *factor = std::getenv("HALYARD_FUZZ");
-    const uint64_t count = 1500 * uint64_t(factor ? std::max(1, std::atoi(factor)) : 1);
+    const uint64_t count = kVariants * uint64_t(factor ? std::max(1, std::atoi(factor)) : 1);
     auto options = small_limits();
     options.lib_dirs = {HALYARD_SOURCE "/schedules"};
     options.target = "x86-64-linux-avx2";

@@ -181,7 +181,7 @@ TEST_CASE("no script breaks the plugin", "[fuzz]") {
     const char *factor = std::getenv("HALYARD_FUZZ");
     const char *from = std::getenv("HALYARD_FUZZ_FROM");
     const uint64_t start = from ? std::strtoull(from, nullptr, 10) : 0;
-    const uint64_t count = start + 1500 * uint64_t(factor ? std::max(1, std::atoi(factor)) : 1);
+    const uint64_t count = start + kVariants * uint64_t(factor ? std::max(1, std::atoi(factor)) : 1);
     uint64_t shown = 0, good = 0;
     for (uint64_t seed = start; seed < count && shown < 20;) {
         const Found f = run_batch(mutator, dir, seed, std::min(seed + 500, count));

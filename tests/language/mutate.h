@@ -9,6 +9,13 @@
 #include <string>
 #include <vector>
 
+/** How many a test tries. Those with sanitizers (sanitize.language) see all that others would, and more. */
+#ifdef HALYARD_SANITIZED
+constexpr uint64_t kVariants = 1500;
+#else
+constexpr uint64_t kVariants = 500;
+#endif
+
 class Mutator {
 public:
     /** `sources` are the scripts that variants are made from, `words` extra tokens to throw in. */

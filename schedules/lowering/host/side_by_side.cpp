@@ -136,6 +136,16 @@ private:
                 made.insert(self->index_of(op));
                 IRVisitor::visit(op);
             }
+            // What an expression holds makes nothing, and is most of a pipeline.
+            void visit(const Store *) override {}
+            void visit(const Evaluate *) override {}
+            void visit(const AssertStmt *) override {}
+            void visit(const LetStmt *op) override {
+                op->body.accept(this);
+            }
+            void visit(const For *op) override {
+                op->body.accept(this);
+            }
 
         public:
             const PutSideBySide *self = nullptr;

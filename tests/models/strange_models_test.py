@@ -1,0 +1,105 @@
+"""Models of strangers: texts and names in them, weights of another model, unknown ops, broken files."""
+
+import pathlib
+import re
+import sys
+import unittest
+
+import numpy as np
+import onnx
+import support
+from compile_case import Compile, mlp
+from onnx import helper
+from support import FLOAT
+
+
+class StrangeModels(Compile):
+    def test_texts_of_a_model_are_no_code(self):
+        """Names that C or Lua would read otherwise: of the file, inputs, dimensions, nodes and groups."""
+        bad = '*/ "\n#error of a name\n\x1b[31m'
+        nodes = [helper.make_node("Add", ["int", "workspace"], ["class"], name=bad), helper.make_node("Relu", ["class"], [bad], name="int")]
+        path = support.save(self.folder / "a*_]].onnx", nodes, [("int", FLOAT, ["new x", 3]), ("workspace", FLOAT, ["new_x", 3])],
+                            [(bad, FLOAT, ["new x", 3])])
+        done = support.halyard("compile", path, "--name", "mlp", "-o", self.folder / "out")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        model = support.Model(self.folder / "out", "mlp")
+        self.assertEqual([d["name"] for d in model.report["dimensions"]], ["new_x", "new_x_2"])
+        x = np.array([[1, -2, 3], [-4, 5, 6]], np.float32)
+        np.testing.assert_array_equal(model({"int_": x, "workspace_": x}, new_x=2, new_x_2=2)[0], np.maximum(2 * x, 0))
+        with self.assertRaisesRegex(RuntimeError, "^[^\x00-\x1f]*$"):
+            model({"int_": x, "workspace_": x[:1]}, new_x=2, new_x_2=1)
+        support.subprocess.run(["c++", "-fsyntax-only", "-Werror", "-x", "c++", self.folder / "out/mlp.h"], check=True)
+        text = (self.folder / "out/mlp.lua").read_text()
+        again = support.halyard("compile", path, "--name", "mlp", "-o", self.folder / "out", "--schedule", self.folder / "out/mlp.lua")
+        self.assertEqual(again.returncode, 0, again.stderr)
+
+        def refused(changed):
+            (self.folder / "edited.lua").write_text(changed)
+            return self.refused("--name", "mlp", "--schedule", self.folder / "edited.lua", model=path)
+        self.assertIn("a name is letters, digits and _", refused(re.sub('name = "[^"]*"', 'name = "*/ #error"', text)))
+        self.assertIn('op "gemm" is not what computes these nodes; graph does', refused(text.replace("nodes = {", 'op = "gemm", nodes = {', 1)))
+        self.assertIn("is no text", refused(re.sub('name = "[^"]*"', "name = { 1 }", text)))
+        self.assertIn("groups is a list of tables", refused(re.sub("groups = {", 'groups = { "a",', text)))
+
+    def test_names_that_headers_have(self):
+        """Macros and types of C, in which the names of a model become members; names that are the same but for what C cannot say."""
+        names = ["size_t", "int32_t", "SIZE_MAX", "SLOTS", "MAP_FAILED", "st_mtime", "O_RDONLY", "x", "x_out"]
+        nodes = [helper.make_node("Max", names, ["x."], name="n"), helper.make_node("Neg", ["x"], ["x out"])]
+        shape = ["BUFSIZ", "char16_t"]
+        path = support.save(self.folder / "c.onnx", nodes, [(n, FLOAT, shape) for n in names], [("x.", FLOAT, shape), ("x out", FLOAT, shape)])
+        done = support.halyard("compile", path, "--name", "mlp", "-o", self.folder / "out")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        support.subprocess.run(["c++", "-fsyntax-only", "-Werror", "-x", "c++", self.folder / "out/mlp.h"], check=True)
+        model = support.Model(self.folder / "out", "mlp")
+        feed = {a["name"]: np.full([2, 3], i, np.float32) for i, a in enumerate(model.report["inputs"])}
+        most, negative = model(feed, BUFSIZ=2, char16_t_=3)
+        np.testing.assert_array_equal(most, np.full([2, 3], len(names) - 1))
+        np.testing.assert_array_equal(negative, -feed["x"])
+
+    def test_weights_of_another_model(self):
+        model = self.compiled()
+        mlp(self.folder / "mlp.onnx", weight=3.0)
+        self.compiled(out="other")
+        path = str(self.folder / "other/mlp.weights").encode()
+        with self.assertRaisesRegex(RuntimeError, "weights of another model"):
+            model.check(model.function("load")(path, support.ctypes.byref(model.model)))
+        with self.assertRaisesRegex(RuntimeError, "cannot be read"):
+            model.check(model.function("load")(b"/nowhere", support.ctypes.byref(model.model)))
+
+    def test_unknown_ops_are_listed_together(self):
+        nodes = [helper.make_node("NonZero", ["x"], ["a"], name="first"), helper.make_node("Abs", ["x"], ["y"], name="known"),
+                 helper.make_node("Unique", ["y"], ["b"], name="second"), helper.make_node("Cast", ["a"], ["c"], to=1)]
+        path = support.save(self.folder / "odd.onnx", nodes, [("x", FLOAT, [2, 3])], [("c", FLOAT, ["i", "j"]), ("b", FLOAT, ["i"])])
+        error = self.refused(model=path)
+        self.assertIn("2 nodes cannot be compiled (NonZero, Unique)", error)
+        self.assertIn('NonZero "first", which makes "a"', error)
+        self.assertIn('Unique "second", which makes "b"', error)
+
+    def test_broken_files(self):
+        self.compiled()
+        bytes_ = pathlib.Path(self.model).read_bytes()
+        broken = self.folder / "broken.onnx"
+        for content in (b"", b"not a model", bytes_[:len(bytes_) // 2]):
+            broken.write_bytes(content)
+            self.assertIn("broken.onnx: error: ", self.refused("--name", "mlp", model=broken))
+        named = onnx.load(self.model)
+        named.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "free"
+        broken.write_bytes(named.SerializeToString().replace(b"free", b"fre\xbd"))
+        self.assertIn("dim_param is no text: b'fre", self.refused("--name", "mlp", model=broken))
+        self.assertIn("there is no such file", self.refused(model=self.folder / "nowhere.onnx"))
+        moved = onnx.load(self.model)
+        onnx.save(moved, self.folder / "moved.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
+        (self.folder / "weights.bin").unlink()
+        self.assertIn("data of the model is missing", self.refused("--name", "mlp", model=self.folder / "moved.onnx"))
+        (self.folder / "weights.bin").write_bytes(bytes(1 << 12))
+        for entry, value in (("offset", "-8"), ("length", "1e3"), ("location", "../mlp.onnx"), ("location", str(self.folder / "mlp.onnx"))):
+            changed = onnx.load(self.folder / "moved.onnx", load_external_data=False)
+            entries = changed.graph.initializer[0].external_data
+            for made in [e for e in entries if e.key == entry] or [entries.add()]:
+                made.key, made.value = entry, value
+            onnx.save(changed, self.folder / "changed.onnx")
+            self.assertIn("changed.onnx: error: ", self.refused("--name", "mlp", model=self.folder / "changed.onnx"))
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
