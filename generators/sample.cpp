@@ -181,7 +181,8 @@ private:
         panel_weight(p, row) = select(live_k(p, row), weight(panel_max(p, row), filter_scale()), zero());
         floor_p = search(
             "floor_p", kFloorBits, [&] { return RDom(0, panels, "p"); },
-            [&](RDom &r) { r.where(listed ? narrows : narrows && live_k(r.x, row)); }, [&](const RDom &r) { return panel_max(r.x, row); },
+            [&](RDom &r) { r.where(listed ? narrows : narrows && live_k(r.x, row) && panel_max(r.x, row) >= key_of(kth)); },
+            [&](const RDom &r) { return panel_max(r.x, row); },
             [&](const RDom &r) { return listed ? Expr(panel_weight(r.x, row)) : weight(panel_max(r.x, row), filter_scale()); },
             goal(row) + (goal(row) >> 16) + 1);
         live_p(p, row) = live_k(p, row) && panel_max(p, row) >= key_of(floor_p);
@@ -190,8 +191,8 @@ private:
         const auto listed_p = [&](RDom &r) {
             r.where(narrows);
             go_over(r, list_p);
-            if (!listed) {
-                r.where(counts(key(r.x, r.y, list_p)));
+            if (!listed) {  // none is below what top-k leaves
+                r.where(key(r.x, r.y, list_p) >= key_of(kth) && counts(key(r.x, r.y, list_p)));
             }
         };
         nucleus = search(

@@ -10,7 +10,7 @@ local reduce = require "lib.gpu_reduce"
 local function stored(func, loops)
   local all = func:in_():compute_root()
   elementwise.elements(all, { rows = loops, threads = 128 })
-  func:compute_at(all, "thread"):store_in "register"
+  func:compute_at(all, "thread"):store_in "register":update(0):unroll("j"):never_partition_all()
   for _, loop in ipairs(loops) do func:bound_extent(loop, 1) end
 end
 
