@@ -179,13 +179,19 @@ private:
 
         // A little more than the goal: an element may have less weight than the maximum that it is, by its last bits.
         panel_weight(p, row) = select(live_k(p, row), weight(panel_max(p, row), filter_scale()), zero());
-        floor_p = search(
-            "floor_p", kFloorBits, [&] { return RDom(0, panels, "p"); },
-            [&](RDom &r) { r.where(listed ? narrows : narrows && live_k(r.x, row) && panel_max(r.x, row) >= key_of(kth)); },
-            [&](const RDom &r) { return panel_max(r.x, row); },
-            [&](const RDom &r) { return listed ? Expr(panel_weight(r.x, row)) : weight(panel_max(r.x, row), filter_scale()); },
-            goal(row) + (goal(row) >> 16) + 1);
-        live_p(p, row) = live_k(p, row) && panel_max(p, row) >= key_of(floor_p);
+        const Expr floor_goal = goal(row) + (goal(row) >> 16) + 1;
+        if (listed) {
+            floor_p = search(
+                "floor_p", kFloorBits, [&] { return RDom(0, panels, "p"); }, [&](RDom &r) { r.where(narrows); },
+                [&](const RDom &r) { return panel_max(r.x, row); }, [&](const RDom &r) { return panel_weight(r.x, row); }, floor_goal);
+        } else {
+            RDom r(0, panels, "p");
+            const Expr largest = panel_max(r, row);
+            r.where(narrows && live_k(r, row) && largest >= key_of(kth));
+            floor_p = HistogramSearch::find_bin("floor_p", "near", row, nearness(largest), weight(largest, filter_scale()), floor_goal);
+        }
+        const Expr largest = panel_max(p, row);
+        live_p(p, row) = live_k(p, row) && (listed ? largest >= floor_p(row) : cast<int32_t>(nearness(largest)) >= floor_p(row)[0]);
         list(list_p, "p", live_p);
 
         const auto listed_p = [&](RDom &r) {
@@ -195,9 +201,25 @@ private:
                 r.where(key(r.x, r.y, list_p) >= key_of(kth) && counts(key(r.x, r.y, list_p)));
             }
         };
+        Term weight_at = [&](const RDom &r) { return weight_of(r.x, r.y, list_p); };
+        Expr left = goal(row);
+        Where in_reach = listed_p;
+        Func near;
+        if (!listed) {
+            // By how near they are to the largest, logits are spread over many bins; by their bits, which decide then, over few.
+            weight_at = [&](const RDom &r) { return weight(key(r.x, r.y, list_p), filter_scale()); };
+            RDom r = elements();
+            listed_p(r);
+            near = HistogramSearch::find_bin("nucleus", "near", row, nearness(key(r.x, r.y, list_p)), weight_at(r), left);
+            left = near(row)[1];
+            in_reach = [&](RDom &r) {
+                listed_p(r);
+                r.where(cast<int32_t>(nearness(key(r.x, r.y, list_p))) == near(row)[0]);
+            };
+        }
         nucleus = search(
-            "nucleus", key_bits(), [&] { return elements(); }, listed_p, [&](const RDom &r) { return key(r.x, r.y, list_p); },
-            [&](const RDom &r) { return listed ? weight_of(r.x, r.y, list_p) : weight(key(r.x, r.y, list_p), filter_scale()); }, goal(row));
+            "nucleus", key_bits(), [&] { return elements(); }, in_reach, [&](const RDom &r) { return key(r.x, r.y, list_p); }, weight_at,
+            left);
         cut(row) = max(key_of(kth), select(narrows, key_of(nucleus), no_order()));
 
         if (listed) {
@@ -468,6 +490,10 @@ private:
     }
     Expr filter_scale() const {
         return temperature_last ? Expr(1.0f) : inverse(row);
+    }
+    // The same for all of a key, and larger for larger ones: 255 less eighths of the distance, for the filters.
+    Expr nearness(const Expr &key) const {
+        return cast<uint8_t>(255 - cast<int32_t>(min(distance(key, filter_scale()) * -8.0f, 255.0f)));
     }
     // Of min-p. It is one of the order of logits: where one passes, larger ones do.
     Expr passes(const Expr &key) const {

@@ -55,7 +55,7 @@ return schedule "sample" {
     end
     -- The Funcs of a search for a cut (generators/math/histogram_search.h). over: the loop over panels
     local function search(name, over)
-      for n = 0, 3 do
+      for _, n in ipairs { "near", "0", "1", "2", "3" } do
         local bins = name .. "_bins_" .. n
         if k:has(bins) then
           of_threads(k[bins], "b", 256, 0)
@@ -68,7 +68,7 @@ return schedule "sample" {
           end
           add:atomic():gpu_threads "thread"
           of_threads(k[name .. "_sums_" .. n], "s", 16)
-          of_row { name .. "_in_sums_" .. n, name .. "_in_bins_" .. n, name .. "_" .. n }
+          of_row { name .. "_in_sums_" .. n, name .. "_in_bins_" .. n, name .. "_" .. n, name .. "_key_" .. n }
         end
       end
     end

@@ -318,7 +318,7 @@ public:
     // Whether two indices are the same, of which a part of one may have become a let.
     bool same_index(Expr a, Expr b) const {
         for (bool changed = true; changed && !equal(a, b);) {
-            const Expr next_a = substitute(lets_, a), next_b = substitute(lets_, b);
+            const Expr next_a = substitute_in_all_lets(substitute(lets_, a)), next_b = substitute_in_all_lets(substitute(lets_, b));
             changed = !next_a.same_as(a) || !next_b.same_as(b);
             a = next_a;
             b = next_b;
