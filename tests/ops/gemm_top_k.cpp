@@ -14,7 +14,7 @@ public:
     std::vector<Choice> choices() const override {
         std::vector<Choice> choices = block_choices();
         const std::vector<Choice> others = {{"schedule", {"", "unfused", "blocks", "panels", "interleaved", "blocks_unfused"}},
-                                            {"set.top_k", {"1", "3", "8", "64"}},
+                                            {"set.top_k", {"1", "3", "8"}},
                                             {"type", {"float32", "float16", "bfloat16"}},
                                             {"add_bias", {"false", "true"}},
                                             {"draw", {"false", "true"}},

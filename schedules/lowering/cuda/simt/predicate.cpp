@@ -77,14 +77,8 @@ class PredicateBranches : public IRMutator {
         if (const auto *block = s.as<Block>()) {
             return is_straight(block->first, registers) && is_straight(block->rest, registers);
         }
-        // In memory it is a single instruction, which a branch leaves out.
         if (const auto *atomic = s.as<Atomic>()) {
-            Stmt inner = atomic->body;
-            while (const auto *let = inner.as<LetStmt>()) {
-                inner = let->body;
-            }
-            const auto *store = inner.as<Store>();
-            return store && registers.count(store->name);
+            return is_straight(atomic->body, registers);
         }
         if (const auto *branch = s.as<IfThenElse>()) {
             MovesMemory condition(registers);
