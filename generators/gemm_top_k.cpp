@@ -5,11 +5,16 @@
 // chunks   Columns go by in chunks of panels, each with a floor of its own; a row's best are kept for a chunk, then merged.
 // panels   The k best panels of a row are ranked, of equal ones the lower: one that is ranked before another has a column that
 //          is before all of its. Only they are searched, each by itself, and their best are merged.
+//
+// With draw=true one of them is drawn for each row: token is what the op `sample` draws of the logits with the same parameters, if its
+// top-k is row_top_k, from 1 to top_k, and with top-k top_k where row_top_k is not. The share of top-p is of what top-k leaves, as there, so
+// that no logit beyond the largest counts.
 
 #include <vector>
 
 #include <Halide.h>
 
+#include "math/draw.h"
 #include "math/elements.h"
 #include "math/number.h"
 #include "math/order.h"
@@ -33,14 +38,23 @@ public:
     Number top_k{"top_k", 8, 1, 64};
     GeneratorParam<Search> search{"search", Search::kChunks, {{"chunks", Search::kChunks}, {"panels", Search::kPanels}}};
 
+    /** Adds token: one of the largest, drawn for each row. */
+    GeneratorParam<bool> draw{"draw", false};
+    GeneratorParam<bool> min_p_first{"min_p_first", true};             // as in sample
+    GeneratorParam<bool> temperature_last{"temperature_last", false};  // as in sample
+
     Input<Buffer<void, 2>> x{"x"};  // [k, m]
     PanelLogits product;
     Output<Buffer<float, 2>> values{"values"};      // [top_k, m]; -infinity where there are fewer columns
     Output<Buffer<int32_t, 2>> indices{"indices"};  // [top_k, m]; -1 there
+    // With draw: uniform, temperature, row_top_k, top_p, min_p and token, all [m], as in sample.
 
     void configure() {
         x.set_type(storage_type(type));
         product.add_to(*this, weights, panel, blocks, type, add_bias, get_target());
+        if (draw) {
+            tokens.add_to(*this);
+        }
     }
 
     void generate() {
@@ -64,6 +78,10 @@ public:
         values.dim(0).set_bounds(0, best);
         indices.dim(0).set_bounds(0, best);
         indices.dim(1).set_bounds(values.dim(1).min(), values.dim(1).extent());
+        if (tokens) {
+            tokens.define(top, best, row, product.columns, min_p_first, temperature_last, get_target());
+            tokens.bound_rows(values.dim(1).min(), values.dim(1).extent());
+        }
     }
 
 private:
@@ -154,6 +172,7 @@ private:
         return min(c * chunk + in_chunk, product.panels - 1);
     }
 
+    ListDraw tokens;
     static constexpr int kPiece = 16, kTogether = 8;
 
     Var i{"i"}, c{"c"}, n{"n"};

@@ -3,7 +3,10 @@
 //
 // No row is sorted. What is kept are the tokens above a cut, a logit, and the first few of those that equal it; a cut is found digit by
 // digit of its bits: how many tokens, or how much of their weight, is at least so large? Floors make these passes short: if panels of
-// neighbouring tokens have enough by their largest alone, a panel below these has nothing that is kept.
+// neighbouring tokens have enough by their largest alone, a panel below these has nothing that is kept. Two ways, with the same result:
+//
+// lists        Panels that count are listed, and for each candidate of a digit of some bits what is as large is added up: in SIMD lanes.
+// histograms   Each panel says for itself whether it counts. A digit has 8 bits, and is found in a histogram: by threads of a block.
 //
 // Weights are integers, multiples of 2^-40 of the largest: sums of them are exact, whatever their order.
 
@@ -16,10 +19,11 @@
 
 #include "math/compare.h"
 #include "math/elements.h"
-#include "math/exp.h"
+#include "math/histogram_search.h"
 #include "math/log.h"
 #include "math/number.h"
 #include "math/order.h"
+#include "math/sampling.h"
 #include "math/unread.h"
 
 namespace {
@@ -28,9 +32,13 @@ using namespace Halide;
 using namespace halyard;
 
 constexpr int kMostTokens = std::numeric_limits<int32_t>::max() - (1 << 20);  // they are rounded up to chunks of panels, in 32 bits
-constexpr int kChunk = 64;                                                    // panels whose sums are put together before they are searched
-constexpr int kFloorBits = 16;                                                // of a floor, which may be lower than it could
-constexpr float kLargest = 0x1.fffffcp126f;                                   // of which differences are finite
+constexpr int kMostInBlock = 1 << 27;  // by histograms: shared memory has a number for each panel of a slice
+constexpr int kChunk = 64;             // panels whose sums are put together before they are searched
+constexpr int kSlices = 1024;          // of a row, of neighbouring panels, for the same by histograms
+constexpr int kOfSlices = 32;          // slices whose sums are put together
+constexpr int kFloorBits = 16;         // of a floor, which may be lower than it could
+
+enum class Search { kLists, kHistograms };
 
 class Sample : public Generator<Sample> {
 public:
@@ -43,9 +51,8 @@ public:
     /** Adds the logarithm of the probability that the logits, without temperature and filters, give the token. */
     GeneratorParam<bool> logprobs{"logprobs", false};
     Number panel{"panel", 64, 1, 1024};  // neighbouring tokens
-    Number digit{"digit", 4, 1, 4};      // bits of a cut that a pass finds
-    /** The panels that count are listed first, and only these are gone over; otherwise each says for itself. */
-    GeneratorParam<bool> listed{"listed", true};
+    Number digit{"digit", 4, 1, 4};      // bits of a cut that a pass over lists finds
+    GeneratorParam<Search> search_by{"search", Search::kLists, {{"lists", Search::kLists}, {"histograms", Search::kHistograms}}};
 
     Input<Buffer<void, 2>> logits{"logits"};             // [vocab, rows]
     Input<Buffer<float, 1>> uniform{"uniform"};          // [rows], in [0, 1), or taken as the next number that is
@@ -68,8 +75,10 @@ public:
 
     void generate() {
         const Expr vocab = logits.dim(0).extent();
-        add_requirement(vocab <= kMostTokens, "logits has", vocab, "tokens, but may have", kMostTokens);
-        read_only_if(*this, vocab > 0, {"logits"});
+        listed = search_by == Search::kLists;
+        const int most = listed ? kMostTokens : kMostInBlock;
+        add_requirement(vocab <= most, "logits has", vocab, "tokens, but may have", most);
+        read_only_if(*this, vocab > 0, {"logits"}, listed ? Granted::kYes : Granted::kNo);
         some = vocab > 0;
         panels = (vocab + (panel - 1)) / panel;
         chunks = (panels + (kChunk - 1)) / kChunk;
@@ -77,6 +86,9 @@ public:
         const Expr inside = likely(c < vocab);
         order(c, row) = select(inside, order_key(load_f32(logits(min(likely(c), max(vocab - 1, 0)), row))), no_order());
         RDom rj(0, panel, "j"), rp(0, panels, "p");
+        if (!listed) {
+            rj.where(some);
+        }
         panel_max(p, row) = no_order();
         panel_max(p, row) = max(panel_max(p, row), order(p * panel + rj, row));
         row_max(row) = no_order();
@@ -92,26 +104,30 @@ private:
     using Where = std::function<void(RDom &)>;
     using Term = std::function<Expr(const RDom &)>;
 
-    // What a row's parameters ask for.
+    // What a row's parameters ask for. By histograms it is stored, for several kernels.
     void define_terms(const Expr &vocab) {
-        const Expr t = temperature(row), greedy = f32_bits(t) <= 0;
-        wanted(row) = select(greedy, 1, top_k(row) <= 0 || top_k(row) >= vocab, 0, top_k(row));  // 0: all
-        inverse(row) = select(greedy, 1.0f, min(1.0f / select(greedy, 1.0f, t), 1e30f));
-        has_any(row) =
-            row_max(row) > lowest_order() && row_max(row) <= 0x7f800000 && !is_nan_f32(t) && (greedy || !is_nan_f32(uniform(row)));
-        top(row) = value_of(row_max(row));
-        // Beside an infinity nothing has a probability.
-        least(row) = select(row_max(row) >= 0x7f800000, 0x7f800000, lowest_order() + 1);
-        const Expr share = f32_bits(min_p(row));
-        log_min_p(row) = select(share <= 0 || share > 0x7f800000, -1e38f, share >= f32_bits(1.0f), 0.0f, log_f32(min_p(row)));
+        const SamplingRow asked(temperature(row), top_k(row), min_p(row), uniform(row), vocab, row_max(row));
+        const std::vector<std::pair<Func *, Expr>> all = {{&wanted, asked.wanted},   {&inverse, asked.inverse},
+                                                          {&has_any, asked.has_any}, {&top, asked.top},
+                                                          {&least, asked.least},     {&log_min_p, asked.log_min_p}};
+        std::vector<Expr> values;
+        for (const auto &[term, value] : all) {
+            values.push_back(value);
+        }
+        if (!listed) {
+            terms(row) = Tuple(values);
+        }
+        for (size_t i = 0; i < all.size(); i++) {
+            (*all[i].first)(row) = listed ? values[i] : Expr(terms(row)[int(i)]);
+        }
     }
 
     void define_top_k() {
         const auto all = [&](RDom &r) { r.where(wanted(row) > 0); };
         floor_k = search(
-            "floor_k", kFloorBits, RDom(0, panels, "p"), all, [&](const RDom &r) { return panel_max(r.x, row); },
+            "floor_k", kFloorBits, [&] { return RDom(0, panels, "p"); }, all, [&](const RDom &r) { return panel_max(r.x, row); },
             [&](const RDom &) { return Expr(1); }, wanted(row));
-        Expr counts = panel_max(p, row) >= max(floor_k(row), least(row));
+        Expr counts = panel_max(p, row) >= max(key_of(floor_k), least(row));
         if (min_p_first) {
             counts = counts && passes(panel_max(p, row));
         }
@@ -123,63 +139,107 @@ private:
             go_over(r, list_k);
         };
         kth = search(
-            "kth", key_bits(), elements(), listed_k, [&](const RDom &r) { return key(r.x, r.y, list_k); },
+            "kth", key_bits(), [&] { return elements(); }, listed_k, [&](const RDom &r) { return key(r.x, r.y, list_k); },
             [&](const RDom &) { return Expr(1); }, wanted(row));
 
-        if (listed) {
-            RDom all(0, panels, "q");
-            all.where(all < list_k.count(row));
-            weights(j, p, row) = undef<uint64_t>();
-            weights(j, panel_of(all, list_k), row) = counted_weight(key(j, all, list_k));
+        if (!listed) {
+            // The tokens above it, and as many of those that equal it as are missing; without top-k all of each panel.
+            RDom of_panel(0, panel, "j"), over(0, panels, "p"), r = elements();
+            of_panel.where(some && wanted(row) <= 0);
+            panel_sum(p, row) += counted_weight(order(p * panel + of_panel, row));
+            over.where(wanted(row) <= 0);
+            sum_of_panels(row) += panel_sum(over, row);
+            listed_k(r);
+            const Expr x = key(r.x, r.y, list_k);
+            above_weight_k(row) += select(x > key_of(kth), counted_weight(x), zero());
+            places_k(row) = max(kth(row)[1], 0);
+            all_weight(row) = select(wanted(row) > 0, above_weight_k(row) + counted_weight(key_of(kth)) * cast<uint64_t>(places_k(row)),
+                                     sum_of_panels(row));
+            return;
         }
+        RDom every(0, panels, "q");
+        every.where(every < list_k.count(row));
+        weights(j, p, row) = undef<uint64_t>();
+        weights(j, panel_of(every, list_k), row) = counted_weight(key(j, every, list_k));
         // The tokens above it, and those that equal it, of which some are kept.
         RDom r = elements();
         go_over(r, list_k);
         const Expr x = key(r.x, r.y, list_k), w = weight_of(r.x, r.y, list_k);
-        above_k(row) += select(x > kth(row), 1, 0);
-        equal_k(row) += select(x == kth(row), 1, 0);
-        above_weight_k(row) += select(x > kth(row), w, zero());
-        equal_weight_k(row) += select(x == kth(row), w, zero());
+        above_k(row) += select(x > key_of(kth), 1, 0);
+        equal_k(row) += select(x == key_of(kth), 1, 0);
+        above_weight_k(row) += select(x > key_of(kth), w, zero());
+        equal_weight_k(row) += select(x == key_of(kth), w, zero());
         places_k(row) = clamp(wanted(row) - above_k(row), 0, equal_k(row));
         all_weight(row) = above_weight_k(row) + equal_weight_k(row) / cast<uint64_t>(max(equal_k(row), 1)) * cast<uint64_t>(places_k(row));
     }
 
     void define_top_p() {
-        const Expr share = f32_bits(top_p(row)), full = share >= f32_bits(1.0f);  // a NaN too
-        const Expr part = cast<uint64_t>(ceil(cast<double>(select(share <= 0, 0.0f, top_p(row))) * cast<double>(all_weight(row))));
-        goal(row) = select(full, all_weight(row), clamp(part, cast<uint64_t>(1), max(all_weight(row), cast<uint64_t>(1))));
+        goal(row) = sampling_goal(top_p(row), all_weight(row));
         const Expr narrows = goal(row) < all_weight(row);
 
         // A little more than the goal: an element may have less weight than the maximum that it is, by its last bits.
         panel_weight(p, row) = select(live_k(p, row), weight(panel_max(p, row), filter_scale()), zero());
-        floor_p = search(
-            "floor_p", kFloorBits, RDom(0, panels, "p"), [&](RDom &r) { r.where(narrows); },
-            [&](const RDom &r) { return panel_max(r.x, row); }, [&](const RDom &r) { return panel_weight(r.x, row); },
-            goal(row) + (goal(row) >> 16) + 1);
-        live_p(p, row) = live_k(p, row) && panel_max(p, row) >= floor_p(row);
+        const Expr floor_goal = goal(row) + (goal(row) >> 16) + 1;
+        if (listed) {
+            floor_p = search(
+                "floor_p", kFloorBits, [&] { return RDom(0, panels, "p"); }, [&](RDom &r) { r.where(narrows); },
+                [&](const RDom &r) { return panel_max(r.x, row); }, [&](const RDom &r) { return panel_weight(r.x, row); }, floor_goal);
+        } else {
+            RDom r(0, panels, "p");
+            const Expr largest = panel_max(r, row);
+            r.where(narrows && live_k(r, row) && largest >= key_of(kth));
+            floor_p = HistogramSearch::find_bin("floor_p", "near", row, nearness(largest), weight(largest, filter_scale()), floor_goal);
+        }
+        const Expr largest = panel_max(p, row);
+        live_p(p, row) = live_k(p, row) && (listed ? largest >= floor_p(row) : cast<int32_t>(nearness(largest)) >= floor_p(row)[0]);
         list(list_p, "p", live_p);
 
         const auto listed_p = [&](RDom &r) {
             r.where(narrows);
             go_over(r, list_p);
+            if (!listed) {  // none is below what top-k leaves
+                r.where(key(r.x, r.y, list_p) >= key_of(kth) && counts(key(r.x, r.y, list_p)));
+            }
         };
+        Term weight_at = [&](const RDom &r) { return weight_of(r.x, r.y, list_p); };
+        Expr left = goal(row);
+        Where in_reach = listed_p;
+        Func near;
+        if (!listed) {
+            // By how near they are to the largest, logits are spread over many bins; by their bits, which decide then, over few.
+            weight_at = [&](const RDom &r) { return weight(key(r.x, r.y, list_p), filter_scale()); };
+            RDom r = elements();
+            listed_p(r);
+            near = HistogramSearch::find_bin("nucleus", "near", row, nearness(key(r.x, r.y, list_p)), weight_at(r), left);
+            left = near(row)[1];
+            in_reach = [&](RDom &r) {
+                listed_p(r);
+                r.where(cast<int32_t>(nearness(key(r.x, r.y, list_p))) == near(row)[0]);
+            };
+        }
         nucleus = search(
-            "nucleus", key_bits(), elements(), listed_p, [&](const RDom &r) { return key(r.x, r.y, list_p); },
-            [&](const RDom &r) { return weight_of(r.x, r.y, list_p); }, goal(row));
-        cut(row) = max(kth(row), select(narrows, nucleus(row), no_order()));
+            "nucleus", key_bits(), [&] { return elements(); }, in_reach, [&](const RDom &r) { return key(r.x, r.y, list_p); }, weight_at,
+            left);
+        cut(row) = max(key_of(kth), select(narrows, key_of(nucleus), no_order()));
 
-        RDom r = elements();
-        r.where(narrows);
-        go_over(r, list_p);
-        const Expr x = key(r.x, r.y, list_p), w = weight_of(r.x, r.y, list_p);
-        above_p(row) += select(x > cut(row), w, zero());
-        equal_p(row) += select(x == cut(row), w, zero());
+        if (listed) {
+            RDom r = elements();
+            r.where(narrows);
+            go_over(r, list_p);
+            const Expr x = key(r.x, r.y, list_p), w = weight_of(r.x, r.y, list_p);
+            above_p(row) += select(x > cut(row), w, zero());
+            equal_p(row) += select(x == cut(row), w, zero());
+        }
         RDom all = elements();
+        if (!listed) {
+            all.where(wanted(row) > 0 || narrows);
+        }
         go_over(all, list_p);
         ties(row) += select(key(all.x, all.y, list_p) == cut(row), 1, 0);
-        const Expr of_k = select(wanted(row) > 0 && cut(row) == kth(row), places_k(row), ties(row));
-        const Expr each = max(equal_p(row) / cast<uint64_t>(max(ties(row), 1)), cast<uint64_t>(1));
-        const Expr missing = select(goal(row) > above_p(row), goal(row) - above_p(row), zero());
+        const Expr of_k = select(wanted(row) > 0 && cut(row) == key_of(kth), places_k(row), ties(row));
+        const Expr of_each = listed ? equal_p(row) / cast<uint64_t>(max(ties(row), 1)) : counted_weight(cut(row));
+        const Expr each = max(of_each, cast<uint64_t>(1));
+        const Expr missing = listed ? select(goal(row) > above_p(row), goal(row) - above_p(row), zero()) : Expr(nucleus(row)[1]);
         const Expr of_p = cast<int32_t>(min((missing + each - 1) / each, cast<uint64_t>(std::numeric_limits<int32_t>::max())));
         const Expr places = select(narrows, min(of_k, of_p), of_k);
         limits(row) = Tuple(cut(row), places, cast<int32_t>(places < ties(row)));
@@ -188,6 +248,11 @@ private:
     void define_draw(const Expr &vocab) {
         const Expr lowest = limits(row)[0], places = limits(row)[1], cuts_ties = limits(row)[2] != 0;
         // The last of the tokens that equal the lowest.
+        // Without a cut the weights are those of panels.
+        if (!listed) {
+            const Expr is_whole = wanted(row) <= 0 && lowest == no_order();
+            whole = temperature_last ? Internal::const_false() : min_p_first ? is_whole : is_whole && log_min_p(row) < -1e37f;
+        }
         Found tie = find("tie", cuts_ties, cast<uint64_t>(max(places - 1, 0)),
                          [&](const Expr &j, const Expr &q) { return select(key(j, q, list_p) == lowest, cast<uint64_t>(1), zero()); });
         last_tie(row) = select(cuts_ties, column(tie.j, tie.q, list_p), vocab);
@@ -197,22 +262,20 @@ private:
             const Expr kept = x >= least(row) && passes(x) && (x > lowest || (x == lowest && at <= last_tie(row)));
             return select(kept, temperature_last ? weight(x, inverse(row)) : weight_of(j, q, list_p), zero());
         };
-        const Expr bits = f32_bits(uniform(row));
-        const Expr u = select(bits <= 0, 0.0f, bits >= f32_bits(1.0f), 0x1.fffffep-1f, uniform(row));
-        Found found = find("draw", has_any(row), Expr(), kept_weight, u);
+        Found found = find("draw", has_any(row), Expr(), kept_weight, sampling_uniform(uniform(row)));
         drawn(row) = select(has_any(row), min(column(found.j, found.q, list_p), vocab - 1), -1);
         if (!logprob) {
             chosen(row) = drawn(row);
-            token(row) = chosen(row);
+            token(row) = listed ? Expr(chosen(row)) : Expr(drawn(row));
             return;
         }
         RDom r(0, panels * panel, "c");
         const Expr x = order(r, row);
-        exp_sum(row) += select(x >= least(row), exp_nonpositive_f32(value_of(x) - top(row), get_target()), 0.0f);
+        exp_sum(row) += select(x >= least(row), exp_nonpositive_f32(sampling_value(x) - top(row), get_target()), 0.0f);
         // A select would read the first of none.
         const Expr key = Internal::Call::make(Int(32), Internal::Call::if_then_else, {some, order(max(drawn(row), 0), row), no_order()},
                                               Internal::Call::PureIntrinsic);
-        const Expr below = min(value_of(key) - top(row), 0.0f);
+        const Expr below = min(sampling_value(key) - top(row), 0.0f);
         const Expr log_share = select(drawn(row) < 0, reinterpret<float>(Expr(0x7fc00000)), below - log_f32(exp_sum(row)));
         chosen(row) = Tuple(drawn(row), log_share);
         token(row) = chosen(row)[0];
@@ -269,8 +332,18 @@ private:
     }
 
     // The largest order_key, of its first `bits`, so that what is at least as large adds up to the goal. The least of all keys where
-    // there is none.
-    Func search(const std::string &name, int bits, RDom r, const Where &where, const Term &key_of, const Term &amount, const Expr &reach) {
+    // there is none. By histograms it is what HistogramSearch has.
+    Func search(const std::string &name, int bits, const std::function<RDom()> &domain, const Where &where, const Term &key_of,
+                const Term &amount, const Expr &reach) {
+        if (!listed) {
+            const auto asked = [&] {
+                RDom r = domain();
+                where(r);
+                return r;
+            };
+            return HistogramSearch::search(name, bits, row, asked, key_of, amount, reach);
+        }
+        RDom r = domain();
         const int digits = (1 << digit) - 1;
         where(r);
         Func found;
@@ -295,6 +368,10 @@ private:
         return found;
     }
 
+    Expr key_of(const Func &found) const {
+        return listed ? Expr(found(row)) : Expr(found(row)[0]);
+    }
+
     struct Found {
         Expr j, q;
     };
@@ -302,6 +379,9 @@ private:
     // The first element up to which amounts add up to more than the goal; the share `u` of all of them, where there is one.
     Found find(const std::string &name, const Expr &asked, const Expr &goal_or_none, const std::function<Expr(Expr, Expr)> &amount,
                const Expr &u = Expr()) {
+        if (!listed) {
+            return find_in_slices(name, asked, goal_or_none, amount, u);
+        }
         RDom r(0, panel, "j");
         Func of_panel(name + "_of_panel"), of_chunk(name + "_of_chunk"), scan(name + "_chunks"), beyond(name + "_goal");
         of_panel(q, row) = zero();
@@ -313,8 +393,7 @@ private:
         of_chunk(s, row) += of_panel(min(s * kChunk + rc, panels - 1), row);
         scan_of(scan, chunks, [&](const Expr &i) { return of_chunk(i, row); });
         const Expr total = scan(max(chunks - 1, 0), row);
-        beyond(row) =
-            u.defined() ? min(cast<uint64_t>(cast<double>(u) * cast<double>(total)), max(total, cast<uint64_t>(1)) - 1) : goal_or_none;
+        beyond(row) = u.defined() ? sampling_share(u, total) : goal_or_none;
 
         Func chunk(name + "_chunk"), panels_scan(name + "_panels"), in_chunk(name + "_panel"), element_scan(name + "_elements"),
             in_panel(name + "_element");
@@ -330,6 +409,59 @@ private:
             element_scan, panel, [&](const Expr &i) { return amount(i, at); }, some);
         first_above(in_panel, element_scan, panel, beyond(row) - before);
         return {in_panel(row), at};
+    }
+
+    // The same by threads of a block: sums of slices of neighbouring panels, then of 32 of these; then the first of these above the goal,
+    // the slice among them, the panel of it, and the element.
+    Found find_in_slices(const std::string &name, const Expr &asked, const Expr &goal_or_none,
+                         const std::function<Expr(Expr, Expr)> &amount, const Expr &u) {
+        const Expr of_slice = (panels + (kSlices - 1)) / kSlices, known = u.defined() ? asked && whole : Internal::const_false();
+        const auto panel_at = [&](const Expr &n) { return clamp(n, 0, max(panels - 1, 0)); };
+        const auto some_of = [&](const Expr &n) {  // of this panel elements are added up
+            return asked && some && !known && n < panels && panel_max(panel_at(n), row) >= limits(row)[0];
+        };
+        Func slices(name + "_slices"), sums(name + "_sums"), total(name + "_total"), beyond(name + "_goal"), in_sums(name + "_in_sums"),
+            in_slices(name + "_in_slices"), near(name + "_near"), in_panels(name + "_in_panels"), weights_there(name + "_elements"),
+            in_elements(name + "_in_elements");
+        RDom r({{0, Expr(panel)}, {0, of_slice}}, "r"), all(0, of_slice, "n");
+        const Expr at = s * of_slice + r.y;
+        r.where(some_of(at));
+        slices(s, row) = zero();
+        slices(s, row) += amount(r.x, panel_at(at));
+        if (u.defined()) {
+            all.where(known && s * of_slice + all < panels);
+            slices(s, row) += panel_sum(panel_at(s * of_slice + all), row);
+        }
+        RDom together(0, kOfSlices, "t"), every(0, kSlices / kOfSlices, "t");
+        sums(i, row) = zero();
+        sums(i, row) += slices(i * kOfSlices + together, row);
+        total(row) += sums(every, row);
+        slices.bound(s, 0, kSlices);
+        sums.bound(i, 0, kSlices / kOfSlices);
+        beyond(row) = u.defined() ? sampling_share(u, total(row)) : goal_or_none;
+        find_above(in_sums, row, kSlices / kOfSlices, beyond(row), [&](const Expr &n) { return sums(n, row); });
+        const Expr first = clamp(in_sums(row)[0], 0, kSlices / kOfSlices - 1) * kOfSlices;
+        find_above(in_slices, row, kOfSlices, in_sums(row)[1], [&](const Expr &n) { return slices(first + n, row); });
+        const Expr first_panel = (first + clamp(in_slices(row)[0], 0, kOfSlices - 1)) * of_slice;
+        RDom j(0, panel, "j");
+        const Expr here = first_panel + i;
+        j.where(some_of(here));
+        near(i, row) = zero();
+        near(i, row) += amount(j, panel_at(here));
+        if (u.defined()) {
+            RDom once(0, 1, "n");
+            once.where(known && here + once < panels);
+            near(i, row) += panel_sum(panel_at(here + once), row);
+        }
+        find_above(in_panels, row, of_slice, in_slices(row)[1], [&](const Expr &n) { return near(n, row); });
+        const Expr q = panel_at(first_panel + max(in_panels(row)[0], 0));
+        RDom it(0, 1, "n");
+        it.where(asked && some);
+        weights_there(j_, row) = zero();
+        weights_there(j_, row) += amount(j_ + it, q);
+        weights_there.bound(j_, 0, panel);
+        find_above(in_elements, row, panel, in_panels(row)[1], [&](const Expr &n) { return weights_there(n, row); });
+        return {max(in_elements(row)[0], 0), q};
     }
 
     // Sums of the first ones.
@@ -353,15 +485,15 @@ private:
         return cast<uint64_t>(0);
     }
 
-    static Expr value_of(const Expr &key) {
-        return from_order_key(clamp(key, -f32_bits(kLargest), f32_bits(kLargest)));
-    }
-
     Expr distance(const Expr &key, const Expr &scale) const {
-        return min((value_of(key) - top(row)) * scale, 0.0f);
+        return sampling_distance(key, top(row), scale);
     }
     Expr filter_scale() const {
         return temperature_last ? Expr(1.0f) : inverse(row);
+    }
+    // The same for all of a key, and larger for larger ones: 255 less eighths of the distance, for the filters.
+    Expr nearness(const Expr &key) const {
+        return cast<uint8_t>(255 - cast<int32_t>(min(distance(key, filter_scale()) * -8.0f, 255.0f)));
     }
     // Of min-p. It is one of the order of logits: where one passes, larger ones do.
     Expr passes(const Expr &key) const {
@@ -369,25 +501,28 @@ private:
     }
 
     // Of what the filters before top-p leave; an element's is computed once where panels are listed.
-    Expr counted_weight(const Expr &key) const {
+    Expr counts(const Expr &key) const {
         const Expr counts = key >= least(row);
-        return select(min_p_first ? counts && passes(key) : counts, weight(key, filter_scale()), zero());
+        return min_p_first ? counts && passes(key) : counts;
+    }
+    Expr counted_weight(const Expr &key) const {
+        return select(counts(key), weight(key, filter_scale()), zero());
     }
     Expr weight_of(const Expr &j, const Expr &q, const List &l) const {
         return listed ? weights(j, panel_of(q, l), row) : counted_weight(key(j, q, l));
     }
 
-    // e^distance in units of 2^-40, cut off.
     Expr weight(const Expr &key, const Expr &scale) const {
-        const Expr bits = cast<uint32_t>(f32_bits(exp_nonpositive_f32(distance(key, scale), get_target())));
-        const Expr mantissa = cast<uint64_t>((bits & 0x7fffffu) | 0x800000u), exponent = bits >> 23;
-        return (mantissa << 17) >> cast<uint64_t>(clamp(127 - cast<int32_t>(exponent), 0, 63));
+        return sampling_weight(distance(key, scale), get_target());
     }
 
+    bool listed = true;
+    Expr whole;                 // whether a row's weights are those of whole panels
     Expr some, panels, chunks;  // some: whether there are tokens
-    Var c{"c"}, d{"d"}, i{"i"}, j{"j"}, p{"p"}, q{"q"}, s{"s"}, row{"row"};
+    Var c{"c"}, d{"d"}, i{"i"}, j{"j"}, j_{"e"}, p{"p"}, q{"q"}, s{"s"}, row{"row"};
     List list_k, list_p;
     Func order{"order"}, panel_max{"panel_max"}, row_max{"row_max"};
+    Func terms{"terms"}, panel_sum{"panel_sum"}, sum_of_panels{"sum_of_panels"};
     Func wanted{"wanted"}, inverse{"inverse"}, has_any{"has_any"}, top{"top"}, least{"least"}, log_min_p{"log_min_p"};
     Func floor_k, live_k{"live_k"}, kth, weights{"weights"}, above_k{"above_k"}, equal_k{"equal_k"}, above_weight_k{"above_weight_k"};
     Func equal_weight_k{"equal_weight_k"}, places_k{"places_k"}, all_weight{"all_weight"};

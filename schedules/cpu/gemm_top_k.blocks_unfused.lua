@@ -1,6 +1,7 @@
 -- The largest of each row without fusion, of weights of 4 to 8 bits: the product goes to memory, then a pass searches it.
 
 local blocks = require "lib.blocks"
+local draw = require "lib.draw"
 
 return schedule "gemm_top_k" {
   target = "cpu",
@@ -20,5 +21,6 @@ return schedule "gemm_top_k" {
     k.panel_best:compute_at(k.listed, "c"):update(0):atomic():vectorize("j", p.panel)
     for _, list in ipairs { k.best_panels, k.floor, k.chunk_top } do list:compute_at(k.listed, "c") end
     k.top:compute_root():update(0):parallel("row", 4, "guard")
+    draw.rows(k)
   end,
 }

@@ -3,6 +3,7 @@
 -- once.
 
 local blocks = require "lib.blocks"
+local draw = require "lib.draw"
 
 return schedule "gemm_top_k" {
   target = "cpu",
@@ -30,5 +31,6 @@ return schedule "gemm_top_k" {
     k.panel_best:compute_at(row):update(0):atomic():vectorize("j", p.panel)
     for _, list in ipairs { k.best_panels, k.floor, k.chunk_top } do list:compute_at(row) end
     k.top:compute_root():update(0):parallel("row", 4, "guard")
+    draw.rows(k)
   end,
 }

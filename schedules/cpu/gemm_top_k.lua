@@ -3,6 +3,7 @@
 -- columns of the best panels into a sorted list. The lists of the chunks are merged. Few
 -- rows run at the speed at which the weights come from memory.
 
+local draw = require "lib.draw"
 local gemm = require "lib.gemm"
 
 return schedule "gemm_top_k" {
@@ -35,5 +36,6 @@ return schedule "gemm_top_k" {
     k.panel_best:compute_at(row):update(0):atomic():vectorize("j", p.panel)
     for _, list in ipairs { k.best_panels, k.floor, k.chunk_top } do list:compute_at(row) end
     k.top:compute_root():update(0):parallel("row", 4, "guard")
+    draw.rows(k)
   end,
 }

@@ -2,6 +2,7 @@
 -- L2, as f32 or for rows in 8 bits as integers, for the rows of a task. Their product stays in L2 for the search, as in gemm_top_k.lua.
 
 local blocks = require "lib.blocks"
+local draw = require "lib.draw"
 
 return schedule "gemm_top_k" {
   target = "cpu",
@@ -29,5 +30,6 @@ return schedule "gemm_top_k" {
     k.panel_best:compute_at(row):update(0):atomic():vectorize("j", p.panel)
     for _, list in ipairs { k.best_panels, k.floor, k.chunk_top } do list:compute_at(row) end
     k.top:compute_root():update(0):parallel("row", 4, "guard")
+    draw.rows(k)
   end,
 }

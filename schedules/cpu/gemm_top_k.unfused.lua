@@ -1,5 +1,6 @@
 -- The largest of each row without fusion: the product goes to memory, then a pass searches it.
 
+local draw = require "lib.draw"
 local gemm = require "lib.gemm"
 
 return schedule "gemm_top_k" {
@@ -18,5 +19,6 @@ return schedule "gemm_top_k" {
     k.panel_best:compute_at(k.listed, "c"):update(0):atomic():vectorize("j", p.panel)
     for _, list in ipairs { k.best_panels, k.floor, k.chunk_top } do list:compute_at(k.listed, "c") end
     k.top:compute_root():update(0):parallel("row", 4, "guard")
+    draw.rows(k)
   end,
 }

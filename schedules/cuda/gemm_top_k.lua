@@ -1,6 +1,7 @@
 -- The largest of each row of a product, on the tensor cores. The product goes to memory as keys in the order of
 -- the ranking, with the best of each panel; then threads rank the panels of a row, and look into the best.
 
+local draw = require "lib.draw"
 local logits = require "lib.gpu_logits"
 
 return schedule "gemm_top_k" {
@@ -21,5 +22,6 @@ return schedule "gemm_top_k" {
   apply = function(k, p)
     logits.stored_by_tensor_cores(k.kept, k.panel_best, k, p)
     logits.search_panels(k, p)
+    draw.blocks(k, p.top_k)
   end,
 }

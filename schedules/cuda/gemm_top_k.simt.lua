@@ -1,6 +1,7 @@
 -- The largest of each row of a product, without tensor cores. The product goes to memory as keys in the order of
 -- the ranking; a warp finds the best of a panel; then threads rank the panels of a row, and look into the best.
 
+local draw = require "lib.draw"
 local logits = require "lib.gpu_logits"
 local reduce = require "lib.gpu_reduce"
 
@@ -22,5 +23,6 @@ return schedule "gemm_top_k" {
     logits.stored(k.kept, k, p)
     reduce.rows(k.panel_best, "j", { rows = { "row", "p" }, threads = 32, vector = 4, unroll = 1 })
     logits.search_panels(k, p)
+    draw.blocks(k, p.top_k)
   end,
 }

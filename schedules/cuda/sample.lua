@@ -1,73 +1,111 @@
--- Sampling, a block a row for the cuts: its threads share the panels, of which each looks only into those whose largest may count. The
--- largest of panels, what panels have of ties and of weights, and what is drawn of these are kernels of their own around it.
+-- Sampling, a block a row for the cuts and the draw, by histograms in shared memory. Many blocks find the largest of each panel of
+-- tokens before it, and the weights of panels of rows that have no top-k. A thread of a row's block has some panels, and looks only into
+-- those whose largest may count, of which there are few where few tokens have most of the weight.
 
 local elementwise = require "lib.gpu_elementwise"
 local grid = require "lib.gpu_grid"
 local reduce = require "lib.gpu_reduce"
-local sampling = require "lib.sampling"
+
+-- A thread an element of what is stored, with its reduction in registers.
+local function stored(func, loops)
+  local all = func:in_():compute_root()
+  elementwise.elements(all, { rows = loops, threads = 128 })
+  func:compute_at(all, "thread"):store_in "register":update(0):unroll("j"):never_partition_all()
+  for _, loop in ipairs(loops) do func:bound_extent(loop, 1) end
+end
 
 return schedule "sample" {
   target = "cuda",
 
-  generator = { panel = 64, digit = 4, listed = false },
+  generator = {
+    search = "histograms",
+    panel = tune { 8, 16, 32, default = 16 }, -- tokens
+  },
 
   params = {
-    threads = tune { 256, 512, 1024, default = 512 }, -- of a row
+    threads = tune { 256, 512, 1024, default = 1024 }, -- of a row
   },
 
   apply = function(k, p)
-    -- A thread an element of what is stored, with its reduction in registers.
-    local function stored(func, loops)
-      local all = func:in_():compute_root()
-      elementwise.elements(all, { rows = loops, threads = 128 })
-      func:compute_at(all, "thread"):store_in "register"
-      for _, loop in ipairs(loops) do func:bound_extent(loop, 1) end
-    end
-    -- The sums of all candidates of a digit: 32 threads a candidate, which take the panels in turn.
-    local function of_digit(func, loop)
-      local update = func:update(0)
-      update:split(loop, 32, "guard", "chunk", "slice")
-      local part = update:rfactor("slice", { "of_slice" }):bound_extent("of_slice", 32)
-      part:compute_at(k.limits, "row"):store_in "gpu_shared"
-      local sum = part:update(0)
-      if loop == "r_y" then sum:reorder("r", "chunk", "of_slice", "d") else sum:reorder("chunk", "of_slice", "d") end
-      for _, s in ipairs { part, sum } do
-        s:fuse("of_slice", "d", "thread")
-        s:gpu_threads "thread"
+    local draw = k.token
+    if k:has "logprob" then draw = k.chosen:compute_root() end
+    draw:gpu_blocks "row"
+    local in_row = { at = { draw, "row" }, threads = p.threads, vector = 1, unroll = 1 }
+
+    -- A stage of a row: what it has stands in shared memory, a thread an element or some of them.
+    local function of_threads(func, loop, count, updates)
+      func:compute_at(draw, "row"):store_in "gpu_shared"
+      for n = 0, updates or 1 do
+        local stage = n == 0 and func or func:update(n - 1)
+        if not count then
+          stage:split(loop, p.threads, "guard", "chunk", "thread")
+          stage:gpu_threads "thread"
+        elseif count > p.threads then
+          stage:split(loop, p.threads, "auto", "chunk", "thread")
+          stage:gpu_threads "thread"
+        else
+          stage:gpu_threads(loop)
+        end
       end
-      func:compute_at(k.limits, "row"):store_in "gpu_shared":gpu_threads "d"
-      update:reorder("slice", "d"):gpu_threads "d"
     end
-    local in_row = { at = { k.limits, "row" }, threads = p.threads, vector = 1, unroll = 1 }
-    k.limits:compute_root():gpu_blocks "row"
-    elementwise.elements(k.last_tie:compute_root(), { rows = { "row" }, threads = 32 })
-    elementwise.elements(k.chosen:compute_root(), { rows = { "row" }, threads = 32 })
-    elementwise.elements(k.token, { rows = { "row" }, threads = 32 })
-    if k:has "logprob" then elementwise.elements(k.logprob, { rows = { "row" }, threads = 32 }) end
-    local found = { tie = k.last_tie, draw = k.chosen }
-    for _, stage in ipairs(sampling.stages(k, p.digit)) do
-      local func = stage.func
-      if stage.kind == "panel" then
-        stored(func, stage.name == "panel_max" and { "p", "row" } or { "q", "row" })
-      elseif stage.kind == "chunk" then
-        stored(func, { "s", "row" })
-      elseif stage.kind == "maxima" then
-        reduce.rows(func, "p", { rows = { "row" }, threads = p.threads, vector = 1, unroll = 1 })
-      elseif stage.digits then
-        of_digit(func, stage.kind == "panels" and "p" or "r_y")
-      elseif stage.kind == "elements" then
-        reduce.in_block(func, "r_y", in_row)
-      elseif stage.kind == "all" then
-        reduce.rows(func, "c", { rows = { "row" }, threads = 256, vector = 4, unroll = 1 })
-      elseif stage.phase == "limits" and stage.kind == "row" and stage.name ~= "limits" then
-        grid.each_thread(func, in_row)
-      elseif stage.name == stage.phase .. "_chunks" then
-        func:compute_root()
-        for _, s in ipairs { func, func:update(0) } do elementwise.elements(s, { rows = { "row" }, threads = 32 }) end
-      elseif found[stage.phase] and func ~= found[stage.phase] and stage.name ~= "last_tie" and stage.name ~= "drawn" then
-        grid.each_thread(func, { at = { found[stage.phase], "thread" } })
-        func:bound_extent("row", 1)
+    local function of_row(names)
+      for _, name in ipairs(names) do
+        if k:has(name) then grid.each_thread(k[name], in_row) end
       end
+    end
+    -- The Funcs of a search for a cut (generators/math/histogram_search.h). over: the loop over panels
+    local function search(name, over)
+      for _, n in ipairs { "near", "0", "1", "2", "3" } do
+        local bins = name .. "_bins_" .. n
+        if k:has(bins) then
+          of_threads(k[bins], "b", 256, 0)
+          local add = k[bins]:update(0)
+          local chunk, thread = add:split(over, p.threads, "guard", "chunk", "thread")
+          if over == "r_y" then
+            add:reorder("r_x", chunk, thread)
+            local key = k.order:in_(k[bins]):compute_at(k[bins], "r_x"):store_in "register"
+            for _, dim in ipairs { "c", "row" } do key:bound_extent(dim, 1) end
+          end
+          add:atomic():gpu_threads "thread"
+          of_threads(k[name .. "_sums_" .. n], "s", 16)
+          of_row { name .. "_in_sums_" .. n, name .. "_in_bins_" .. n, name .. "_" .. n, name .. "_key_" .. n }
+        end
+      end
+    end
+    -- Those of a search for a token (Sample::find_in_slices).
+    local function find(name)
+      of_threads(k[name .. "_slices"], "s", 1024, name == "draw" and 2 or 1)
+      of_threads(k[name .. "_sums"], "i", 32)
+      of_row { name .. "_total", name .. "_goal", name .. "_in_sums", name .. "_in_slices" }
+      of_threads(k[name .. "_near"], "i", nil, name == "draw" and 2 or 1)
+      of_row { name .. "_in_panels" }
+      of_threads(k[name .. "_elements"], "e", p.panel)
+      of_row { name .. "_in_elements" }
+    end
+
+    stored(k.panel_max, { "p", "row" })
+    k.terms:compute_root():gpu_blocks "row"
+    reduce.in_block(k.row_max, "p", { at = { k.terms, "row" }, threads = p.threads, vector = 1, unroll = 1 })
+    stored(k.panel_sum, { "p", "row" })
+
+    search("floor_k", "p")
+    search("kth", "r_y")
+    reduce.in_block(k.sum_of_panels, "p", in_row)
+    reduce.in_block(k.above_weight_k, "r_y", in_row)
+    of_row { "places_k", "all_weight", "goal" }
+    search("floor_p", "p")
+    search("nucleus", "r_y")
+    of_row { "cut" }
+    reduce.in_block(k.ties, "r_y", in_row)
+    of_row { "limits" }
+    find "tie"
+    of_row { "last_tie" }
+    find "draw"
+    of_row { "drawn" }
+    if k:has "logprob" then
+      reduce.tiles(k.exp_sum, "c", { tile = 2048, threads = 256, vector = 4, unroll = 1 })
+      reduce.in_block(k.exp_sum, "tile", in_row)
+      for _, out in ipairs { k.token, k.logprob } do elementwise.elements(out, { rows = { "row" }, threads = 32 }) end
     end
   end,
 }

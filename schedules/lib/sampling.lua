@@ -4,9 +4,9 @@ local sampling = {}
 
 -- Of the schedules for processors.
 sampling.generator = {
+  search = "lists",
   panel = tune { 32, 64, 128, default = 64 }, -- tokens
   digit = tune { 1, 2, 4, default = 4 },      -- bits of a cut that a pass finds
-  listed = true,
 }
 
 -- The Funcs of a search for a cut, in order: of each digit the sums, and what is found.

@@ -1,5 +1,6 @@
 #include <numeric>
 
+#include "draws.h"
 #include "logits.h"
 
 namespace ops_test {
@@ -16,6 +17,9 @@ public:
                                             {"set.top_k", {"1", "3", "8"}},
                                             {"type", {"float32", "float16", "bfloat16"}},
                                             {"add_bias", {"false", "true"}},
+                                            {"draw", {"false", "true"}},
+                                            {"min_p_first", {"true", "false"}},
+                                            {"temperature_last", {"false", "true"}},
                                             {"target", {"avx2", "host"}}};
         choices.insert(choices.end(), others.begin(), others.end());
         return choices;
@@ -27,12 +31,22 @@ public:
 
     void settle(Assignments &build) const override {
         settle_blocks(build);
+        if (build["draw"] != "true") {
+            build.erase("min_p_first");
+            build.erase("temperature_last");
+        }
     }
 
     std::vector<Case> cases(const Assignments &build) const override {
         std::vector<Case> cases;
         for (const Dims &dims : product_sizes(build, "m", "n", "k")) {
             cases.push_back({"random", dims});
+        }
+        const auto found = build.find("draw");
+        if (found != build.end() && found->second == "true") {
+            const auto draws = [](KernelArguments &arguments, const Dims &) { special_draws(arguments); };
+            cases.push_back(
+                {"special draws", {{"m", 24}, {"n", 131}, {"k", has_blocks(variant_of(build)) ? block_step(build) : 5}}, draws});
         }
         if (has_blocks(variant_of(build))) {
             const auto nan = [](KernelArguments &arguments, const Dims &) { arguments.buffer("x").set({2, 1}, kNaN); };
@@ -51,6 +65,15 @@ public:
             }
         };
         cases.push_back({"special", {{"m", 4}, {"n", 50}, {"k", 5}}, special});
+        const auto nothing = [](KernelArguments &arguments, const Dims &) {
+            for (int row = 0; row < 3; row++) {
+                arguments.buffer("x").set({0, row}, 1);
+            }
+            for (int col = 0; col < 50; col++) {
+                set_weight(arguments, "w", 0, col, -kInfinity);
+            }
+        };
+        cases.push_back({"all -infinity", {{"m", 3}, {"n", 50}, {"k", 2}}, nothing});
         cases.push_back({"several chunks", {{"m", 3}, {"n", 3500}, {"k", 2}}});
         const auto few_ties = [](KernelArguments &arguments, const Dims &dims) {
             for (int col = 0; col < int(dims.at("n")); col++) {
@@ -62,8 +85,20 @@ public:
         return cases;
     }
 
+    static void special_draws(KernelArguments &arguments) {
+        const double numbers[] = {0, -1, kNaN, 2, 1e-9, kInfinity};
+        const char *const names[] = {"temperature", "top_p", "min_p", "uniform"};
+        for (int row = 0; row < 24; row++) {
+            arguments.buffer(names[row / 6]).set({row}, numbers[row % 6]);
+        }
+        const double counts[] = {-1, 131, 2147483647, -2147483648.0};
+        for (int row = 0; row < 4; row++) {
+            arguments.buffer("row_top_k").set({18 + row}, counts[row]);
+        }
+    }
+
     std::string held_to() const override {
-        return "0: inputs are small integers, so that every logit and the order of equal ones is exact";
+        return "0: inputs are small integers, so that every logit and the order of equal ones is exact; a token is held as that of sample";
     }
 
     Dims fixed_dims(const std::string &schedule) const override {
@@ -81,6 +116,23 @@ public:
     void fill(KernelArguments &arguments, const Dims &dims, uint64_t seed) const override {
         for (const char *name : {"x", "w_packed", "w_nk", "bias"}) {
             make_integers(find_buffer(arguments, name), 3, 1);
+        }
+        if (find_buffer(arguments, "token")) {
+            const double temperatures[] = {6, 2.5, 0, 20, 1, 60, 3}, top_p[] = {0.9, 1, 0.5, 0.97, 0.3}, min_p[] = {0, 0.1, 0.02};
+            const int top_k[] = {0, 5, 3, 1, 8, 7, 40};
+            for (int row = 0; row < dims.at("m"); row++) {
+                const auto set = [&](const char *name, double value) {
+                    HostBuffer &buffer = arguments.buffer(name);
+                    if (row < buffer.extents()[0]) {
+                        buffer.set({row}, value);
+                    }
+                };
+                set("temperature", temperatures[row % 7]);
+                set("row_top_k", top_k[(row + row / 7) % 7]);
+                set("top_p", top_p[row % 5]);
+                set("min_p", min_p[row % 3]);
+                set("uniform", std::fmod(0.137 + row * 0.6180339887, 1.0));
+            }
         }
         spoil_padding(arguments, "w", dims.at("k"), dims.at("n"));
         fill_blocks(arguments, "w", seed);
@@ -104,6 +156,17 @@ public:
         std::vector<Expected> y;
         for (int row = 0; row < p.dim("m"); row++) {
             const std::vector<Inexact> logits = logits_of(p, row);
+            if (output == "token") {
+                std::vector<double> x;
+                for (const Inexact &logit : logits) {
+                    x.push_back(logit.value);
+                }
+                const int asked = int(p["row_top_k"](row));
+                y.push_back(one_of(tokens_of(p, x.data(), int(x.size()),
+                                             {p["temperature"](row), p["top_p"](row), p["min_p"](row), p["uniform"](row),
+                                              asked > 0 ? std::min(asked, best) : best})));
+                continue;
+            }
             std::vector<int> order(logits.size());
             std::iota(order.begin(), order.end(), 0);
             std::stable_sort(order.begin(), order.end(), [&](int a, int b) {

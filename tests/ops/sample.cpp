@@ -1,20 +1,14 @@
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include <fmt/format.h>
 
+#include "draws.h"
 #include "linear.h"
 
 namespace ops_test {
 
 namespace {
-
-// What a call asks of a row.
-struct Asked {
-    double temperature, top_p, min_p, uniform;
-    int top_k;
-};
 
 // Logits are multiples of 1/4 with many ties, so that the order of them is exact. Where a share of weights, which are exponentials of
 // f32, is as good as at a limit, the token on either side of it will do.
@@ -157,20 +151,9 @@ public:
             const double *x = p["logits"].row(row);
             const int vocab = p.dim("vocab");
             const Asked asked{p["temperature"](row), p["top_p"](row), p["min_p"](row), p["uniform"](row), int(p["top_k"](row))};
-            std::vector<int> tokens = {token_of(p, x, vocab, asked)};
-            const double near = 64 * kRoundoff;
-            for (double by : {-near, near}) {
-                std::vector<Asked> others(3, asked);
-                others[0].top_p *= asked.top_p < 1 ? 1 + by : 1;
-                others[1].min_p *= asked.min_p < 1 ? 1 + by : 1;
-                others[2].uniform = asked.uniform < 0x1.fffffep-1 ? std::max(asked.uniform + by, 0.0) : asked.uniform;
-                for (const Asked &other : others) {
-                    tokens.push_back(token_of(p, x, vocab, other));
-                }
-            }
+            const std::vector<int> tokens = tokens_of(p, x, vocab, asked);
             if (output == "token") {
-                const auto [low, high] = std::minmax_element(tokens.begin(), tokens.end());
-                y.push_back({(*low + *high) / 2.0, (*high - *low) / 2.0});
+                y.push_back(one_of(tokens));
                 continue;
             }
             if (tokens.front() < 0) {
@@ -190,73 +173,6 @@ public:
     }
 
 private:
-    // NaN if no token has a probability.
-    static double largest_of(const double *x, int vocab) {
-        double top = -kInfinity;
-        for (int i = 0; i < vocab; i++) {
-            top = std::isnan(x[i]) || std::isnan(top) ? kNaN : std::max(top, x[i]);
-        }
-        return top == -kInfinity ? kNaN : top;
-    }
-
-    static double below(double x, double top) {
-        return x == top ? 0 : x - top;
-    }
-
-    static int token_of(const Problem &p, const double *x, int vocab, const Asked &asked) {
-        const double top = largest_of(x, vocab);
-        if (std::isnan(top) || std::isnan(asked.temperature) || (asked.temperature > 0 && std::isnan(asked.uniform))) {
-            return -1;
-        }
-        std::vector<int> order(static_cast<size_t>(vocab));
-        std::iota(order.begin(), order.end(), 0);
-        std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return x[a] > x[b]; });
-        if (asked.temperature <= 0) {
-            return order.front();
-        }
-        const double filter_temperature = p.is("temperature_last", "true") ? 1 : asked.temperature;
-        const auto weight = [&](int i, double temperature) { return x[i] == -kInfinity ? 0 : std::exp(below(x[i], top) / temperature); };
-        if (asked.top_k > 0 && asked.top_k < vocab) {
-            order.resize(size_t(asked.top_k));
-        }
-        const auto keep_min_p = [&] {
-            const double least = asked.min_p > 0 ? std::min(asked.min_p, 1.0) : 0;
-            order.erase(std::remove_if(order.begin(), order.end(), [&](int i) { return weight(i, filter_temperature) < least; }),
-                        order.end());
-        };
-        if (!p.is("min_p_first", "false")) {
-            keep_min_p();
-        }
-        if (asked.top_p < 1) {
-            double all = 0, sum = 0;
-            for (int i : order) {
-                all += weight(i, filter_temperature);
-            }
-            size_t kept = 0;
-            while (kept < order.size() && (kept == 0 || sum < asked.top_p * all)) {
-                sum += weight(order[kept++], filter_temperature);
-            }
-            order.resize(kept);
-        }
-        keep_min_p();
-        std::sort(order.begin(), order.end());
-        double all = 0, sum = 0;
-        for (int i : order) {
-            all += weight(i, asked.temperature);
-        }
-        const double u = asked.uniform > 0 ? std::min(asked.uniform, 0x1.fffffep-1) : 0;
-        int last = -1;
-        for (int i : order) {
-            const double w = weight(i, asked.temperature);
-            sum += w;
-            last = w > 0 ? i : last;
-            if (sum > u * all) {
-                break;
-            }
-        }
-        return last;
-    }
-
     // The error is that of cross_entropy: of the logarithm of a sum, and of a distance.
     static Expected logprob_of(const double *x, int vocab, int token) {
         const double top = largest_of(x, vocab);

@@ -91,7 +91,9 @@ SIZES = {
     "conv2d_int8": {"": CONVOLUTIONS, "dp4a": SOME_CONVOLUTIONS, "unfused": SOME_CONVOLUTIONS},
     "gemm_reduce": {"": LOGITS, "simt": SOME_LOGITS, "unfused": SOME_LOGITS},
     "linear_cross_entropy": {"": LOGITS, "simt": SOME_LOGITS, "unfused": SOME_LOGITS},
-    "gemm_top_k": {"": LOGITS, "simt": SOME_LOGITS}, "splade": {"": POSITIONS},
+    "gemm_top_k": {"": LOGITS, "simt": SOME_LOGITS, "draw": [{**d, "top_k": 50} for d in LOGITS]},
+    "sample": {"": [dict(rows=3, vocab=1000, top_k=3), dict(rows=64, vocab=32000, top_k=40), dict(rows=1, vocab=128256, top_k=0),
+                    dict(rows=16, vocab=151936, top_k=1)]}, "splade": {"": POSITIONS},
     "moe_router": {"": ROUTED, "simt": SOME_LOGITS}, "grouped_gemm": {"": EXPERTS},
     "decode_attention": {"": DECODED, "heads of 128": SPLITS, "tensor cores": SPLITS, "tensor cores, splits of 4096": SPLITS,
                          "lengths tensor cores": SPLITS},
@@ -236,11 +238,6 @@ def heads_to_turn(d):
     return {"x": ((d["tokens"], d["heads"], d["d"]), "type"), "positions": ((d["tokens"],), below("length"))}
 
 
-def sampled(logits, top_k, **_):
-    """Where top-k leaves one token, and only there: what is drawn of more depends on how the sums of weights are rounded."""
-    return logits.argmax(-1).where(top_k == 1, ANY)
-
-
 def sorted_pairs(ids, experts):
     """offsets, order, row_index and place of ids[tokens, top_k], all of which are experts'."""
     import torch
@@ -267,11 +264,6 @@ def other_cases():
             rope_by_tables, turned_heads, sizes, schedule=schedule)
     yield extra("rope", "frequencies", {"angles": "frequencies"}, lambda d: {**heads_to_turn(d), "frequencies": ((d["width"] // 2,), frequencies)},
                 rope_by_frequencies, turned_heads, sizes)
-    yield extra("sample", "", {"logprobs": "false"}, lambda d: {
-        "logits": ((d["rows"], d["vocab"]), "type"), "uniform": ((d["rows"],), uniform), "temperature": ((d["rows"],), number(0.8)),
-        "top_k": ((d["rows"],), below("top_k")), "top_p": ((d["rows"],), number(0.9)), "min_p": ((d["rows"],), number(0.01))},
-        sampled, lambda d: {"token": (d["rows"],)}, [dict(rows=3, vocab=1000, top_k=3), dict(rows=64, vocab=32000, top_k=40), dict(rows=1, vocab=128256, top_k=2)],
-        types=("float32",))
     yield extra("expert_sort", "", {}, lambda d: {"ids": ((d["tokens"], d["top_k"]), below("experts"))}, sorted_pairs,
                 lambda d: {"offsets": (d["experts"] + 1,), "order": (d["tokens"] * d["top_k"],), "row_index": (d["tokens"] * d["top_k"],),
                            "place": (d["tokens"], d["top_k"])},

@@ -238,4 +238,4 @@ case("cross_entropy", "unfused", {}, lambda d: {"logits": ((d["rows"], d["cols"]
      lambda logits, labels, **_: functional().cross_entropy(logits, labels.long(), reduction="none"), lambda d: {"loss": (d["rows"],)},
      [dict(rows=8192, cols=128256)], [dict(rows=3, cols=1000), dict(rows=2, cols=32001)], scalars={"ignore_index": -100}, schedule="unfused")
 
-from . import images, attention, plain_products, reduced_products, experts, float8, front, quantized_weights  # noqa: E402, F401 (they add cases)
+from . import images, attention, plain_products, reduced_products, sampling, experts, float8, front, quantized_weights  # noqa: E402, F401 (they add cases)

@@ -61,6 +61,32 @@ for reduction, reduce in (("logsumexp", lambda y: torch.logsumexp(y, -1)), ("max
 op("gemm_top_k", results=lambda values: values,  # indices of equal logits may differ
    torch=lambda x, w, top_k: torch.topk(F.linear(x, w), int(top_k)).values.float(), **HEAD)
 
+
+def asked_of_largest(v):
+    """What servers ask for, of logits that are near 1."""
+    for name, value in (("temperature", 0.5), ("row_top_k", 50), ("top_p", 0.95), ("min_p", 0.02)):
+        v[name].fill_(value)
+    return HEAD["prepare"](v)
+
+
+def drawn_of_largest(x, w, top_k, uniform, temperature, row_top_k, top_p, min_p):
+    """min-p, top-k and top-p of the largest, then the token at a share of what is left, in the order of the vocabulary. Tokens may differ
+    where sums of f32 do, so that the largest are what is compared."""
+    values, tokens = torch.topk(F.linear(x, w).float(), int(top_k))
+    y = values / temperature[:, None]
+    y = y.masked_fill(y < y[:, :1] + min_p.log()[:, None], float("-inf"))
+    weights = torch.softmax(y.masked_fill(torch.arange(y.shape[1]) >= row_top_k[:, None], float("-inf")), -1)
+    weights = weights.masked_fill(weights.cumsum(-1) - weights >= top_p[:, None], 0)
+    order = tokens.argsort(-1)
+    shares = weights.gather(-1, order).cumsum(-1)
+    place = torch.searchsorted(shares, (uniform[:, None] * shares[:, -1:]).contiguous(), right=True).clamp(max=y.shape[1] - 1)
+    tokens.gather(-1, order).gather(-1, place)
+    return values
+
+
+op("gemm_top_k", label="draw", params={"draw": "true", "top_k": "64"}, results=lambda values: values, torch=drawn_of_largest,
+   **{**HEAD, "prepare": asked_of_largest})
+
 op("linear_cross_entropy", results=lambda loss: loss,
    torch=lambda x, w, labels: F.cross_entropy(F.linear(x, w).float(), labels.long(), reduction="none"), **HEAD)
 

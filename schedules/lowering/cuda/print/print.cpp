@@ -206,6 +206,7 @@ public:
             return;
         }
         line("const " + type_text(op->value.type()) + " " + names_.of(op->name) + " = " + expr_.print(op->value) + ";");
+        lets_[op->name] = op->value;
         op->body.accept(this);
     }
 
@@ -316,9 +317,21 @@ public:
         }
     }
 
+    // Whether two indices are the same, of which a part of one may have become a let.
+    bool same_index(Expr a, Expr b) const {
+        for (bool changed = true; changed && !equal(a, b);) {
+            const Expr next_a = substitute_in_all_lets(substitute(lets_, a)), next_b = substitute_in_all_lets(substitute(lets_, b));
+            changed = !next_a.same_as(a) || !next_b.same_as(b);
+            a = next_a;
+            b = next_b;
+        }
+        return equal(a, b);
+    }
+
     // One read-modify-write of an element.
     void atomic(const Stmt &body) {
         if (const auto *let = body.as<LetStmt>()) {
+            lets_[let->name] = let->value;
             line("const " + type_text(let->value.type()) + " " + names_.of(let->name) + " = " + expr_.print(let->value) + ";");
             atomic(let->body);
             return;
@@ -330,7 +343,7 @@ public:
             const auto pick = [&](const Expr &a, const Expr &b, const char *name) {
                 for (const auto &[old, other] : {std::pair(a, b), std::pair(b, a)}) {
                     const auto *load = old.as<Load>();
-                    if (load && load->name == store->name && equal(load->index, store->index)) {
+                    if (load && load->name == store->name && same_index(load->index, store->index)) {
                         operand = other;
                         function = name;
                     }
@@ -355,6 +368,7 @@ public:
     const PrintOptions &options_;
     Names names_;
     std::vector<std::set<std::string>> declared_ = {{}};  // of each scope around
+    std::map<std::string, Expr> lets_;
     std::set<std::string> registers_, scalars_, shared_;  // scalars_: those registers that are no arrays
     Expr shared_bytes_ = 0;
     std::map<std::string, Expr> shared_offsets_;
