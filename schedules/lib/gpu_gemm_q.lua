@@ -64,7 +64,9 @@ function gemm_q.by_threads(y, partial, gathered, p, o)
     local function loaded(func, bytes)
       in_thread(func, user, round, p.turns):bound_extent("byte", bytes):bound_extent("panel", 1):vectorize "byte"
     end
-    local function of_lanes(func, loop) in_thread(func, user, loop, 1):bound_extent("lane", p.near):bound_extent("panel", 1):unroll "lane" end
+    local function of_lanes(func, loop)
+      in_thread(func, user, loop, 1):bound_extent("lane", p.near):bound_extent("panel", 1):unroll "lane"
+    end
     if first then
       w.element:compute_at(y, "panel"):store_in "register":bound_extent("lane", p.interleaved):bound_extent("panel", 1)
       w.element:bound_extent("group", 4):bound_extent("part", p.parts):bound_extent("turn", p.turns):bound_extent("half", 2)
@@ -98,8 +100,8 @@ function gemm_q.weights(k, name)
   return { bytes = k[name .. "_bytes"], halves = halves, element = k[name .. "_element"] }
 end
 
--- Versions by the rows of a call, as many of which a thread has. Of one row, it has registers for several blocks of the depth, and for all of a
--- short one; that pays where blocks of threads do not stand in line for a multiprocessor.
+-- Versions by the rows of a call, as many of which a thread has. Of one row, it has registers for several blocks of the depth, and for
+-- all of a short one; that pays where blocks of threads do not stand in line for a multiprocessor.
 function gemm_q.versions_of_few(k, p, target)
   local function of_rows(rows) return { rows = rows, turns = rows == 1 and p.turns or 1 } end
   local m, depth, versions = k.y:dim(1):extent(), (k:has "x" and k.x or k.a):dim(0):extent(), {}

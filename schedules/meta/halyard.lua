@@ -805,6 +805,20 @@ function Func:fetch(ahead) end
 ---@return self
 function Func:resident(blocks) end
 
+--- On CUDA, of an input: what kernels without tensor cores load of it is asked for from memory into the L2 cache when they begin, which on sm_90 is before they wait for the last kernel of the stream. Results are the same whoever writes the input, and when. Of loops around such loads the first `turns` turns are, by default 4. Loads whose place or condition is computed of data are not.
+---
+---```text
+---wait for the last kernel
+---for t: s += w[t] * x[t]
+---  ->
+---for t < turns: prefetch w[t]
+---wait for the last kernel
+---for t: s += w[t] * x[t]
+---```
+---@param turns? integer an integer, from 1 to 64
+---@return self
+function Func:prefetch_at_launch(turns) end
+
 --- Hands the whole pipeline to one of Halide's own autoschedulers: Mullapudi2016, Adams2019, Li2018 or, for GPUs, Anderson2021. `sizes` are the estimates that it works from, for every buffer and every integer of the kernel: "x:4096x64,weight:4096,y:4096x64". To compare with; nothing else should be said in such a script. `halyard explore --translate` writes what it made in words.
 ---
 ---```text

@@ -46,7 +46,6 @@ CudaDecoder::CudaDecoder(const Model &model, int length, const Precision &precis
     scratch_.reserve(kScratch);
     logits_.reserve(size_t(config_.vocabulary) * sizeof(float));
     token_.reserve(sizeof(int32_t));
-    angles_.reserve(2 * bytes_of_angles());
     logits_values_.resize(size_t(config_.vocabulary));
 }
 
@@ -97,6 +96,7 @@ void CudaDecoder::make_room(int rows) {
     };
     const int queries = config_.heads * config_.head_width, keys = config_.key_heads * config_.head_width;
     input_.reserve(Input(rows, config_.width).bytes);
+    angles_.reserve(2 * bytes_of_angles(rows));
     for (DeviceBlock *block : {&x_, &next_, &normed_}) {
         reserve(*block, config_.width);
     }
@@ -142,14 +142,21 @@ void CudaDecoder::pass(const int32_t *tokens, int rows, float *all) {
             queue_layers(1, keys);
             queue_logits(last_x_, 1, logits_.address());
         };
-        run(&graphs_[keys], token);
+        run(graphs_[{1, keys}], token);
     } else {
-        if (rows >= kFewestOfHalf && has_half_layers()) {
-            queue_half_layers(rows, end);
-        } else {
-            queue_layers(rows, end);
+        const bool half = rows >= kFewestOfHalf && has_half_layers();
+        const auto prompt = [&] {
+            if (half) {
+                queue_half_layers(rows, end);
+            } else {
+                queue_layers(rows, end);
+            }
+            queue_logits(last_x_ + uint64_t(rows - 1) * uint64_t(width) * sizeof(float), 1, logits_.address());
+        };
+        if (graphs_.size() >= kMostGraphs && graphs_.count({rows, end}) == 0) {
+            graphs_.clear();
         }
-        queue_logits(last_x_ + uint64_t(rows - 1) * uint64_t(width) * sizeof(float), 1, logits_.address());
+        run(graphs_[{rows, end}], prompt, 1);
     }
     if (all) {
         queue_logits(last_x_, rows, all_.address());
@@ -160,14 +167,16 @@ void CudaDecoder::pass(const int32_t *tokens, int rows, float *all) {
     downloaded_ = false;
 }
 
-// By a graph, which is made where it is null.
-void CudaDecoder::run(std::unique_ptr<Graph> *graph, const std::function<void()> &queue) {
-    if (has_graphs_ && !*graph) {
-        *graph = Graph::of(stream_, queue);
-        has_graphs_ = *graph != nullptr;
+// By a graph, which is made when the same was queued so many times before.
+void CudaDecoder::run(Recorded &recorded, const std::function<void()> &queue, int times) {
+    if (has_graphs_ && !recorded.graph && recorded.runs++ >= times) {
+        recorded.graph = Graph::of(stream_, queue);
+        recorded.last_x = last_x_;
+        has_graphs_ = recorded.graph != nullptr;
     }
-    if (has_graphs_) {
-        (*graph)->launch(stream_);
+    if (recorded.graph) {
+        recorded.graph->launch(stream_);
+        last_x_ = recorded.last_x;
     } else {
         queue();
     }
@@ -186,9 +195,9 @@ int32_t CudaDecoder::draw(Sampler *sampler) {
     }
     const Scratch scratch(scratch_.address(), kScratch);
     if (greedy) {
-        run(&largest_graph_, [&] { largest_on_device(logits_.address(), config_.vocabulary, token_.address()); });
+        run(largest_graph_, [&] { largest_on_device(logits_.address(), config_.vocabulary, token_.address()); });
     } else {
-        run(&draw_graph_, [&] { draw_on_device(logits_.address(), config_.vocabulary, draw_.address(), token_.address()); });
+        run(draw_graph_, [&] { draw_on_device(logits_.address(), config_.vocabulary, draw_.address(), token_.address()); });
     }
     int32_t token = -1;
     token_.download(&token, sizeof(token));
@@ -218,7 +227,7 @@ HeadsOnDevice CudaDecoder::heads_of(int layer) const {
     h.scale = config_.attention_scale;
     h.window = local ? config_.window : 0;
     h.halves = config_.rope_halves;
-    h.frequencies = local && weights_->local_frequencies ? weights_->local_frequencies : weights_->frequencies;
+    h.angles = angles_.address() + (local && weights_->local_frequencies ? bytes_of_angles(rows_) : 0);
     h.pairs = config_.rope_width / 2;
     h.query_norm = weights.query_norm;
     h.key_norm = weights.key_norm;
@@ -244,9 +253,7 @@ void CudaDecoder::queue_layers(int rows, int keys) {
         x = next;
         next = next == x_.address() ? next_.address() : x_.address();
     };
-    if (rows == 1 && is_for_one_block(heads_of(0), keys)) {
-        queue_angles(positions);
-    }
+    queue_angles(positions, rows);
     for (int i = 0; i < config_.layers; i++) {
         const WeightsOnDevice::Layer &layer = weights_->layers[size_t(i)];
         const HeadsOnDevice heads = heads_of(i);
@@ -257,7 +264,7 @@ void CudaDecoder::queue_layers(int rows, int keys) {
             turn_on_device(heads, qkv_.address(), positions, rows, q_.address(), cache);
             attend_on_device(heads, q_.address(), rows, cache, keys, half_context_.address());
         } else if (is_for_one_block(heads, keys)) {
-            few_keys_on_device(heads, qkv_.address(), angles_of(i), cache, keys, length);
+            few_keys_on_device(heads, qkv_.address(), cache, keys, length);
             context = behind_cache(heads, cache);
         } else {
             turn_one_on_device(heads, qkv_.address(), positions, cache);
@@ -294,6 +301,7 @@ void CudaDecoder::queue_half_layers(int rows, int keys) {
     const uint64_t positions = input_.address() + input.positions, normed = half_rows_.address(), context = half_context_.address();
     const int width = config_.width, queries = config_.heads * config_.head_width;
     uint64_t x = input_.address() + input.rows, next = x_.address(), more = 0;
+    queue_angles(positions, rows);
     const auto norm = [&](uint64_t weight) {
         half_norm_on_device(x, more, weight, width, rows, config_.eps, normed, next);
         if (more) {
@@ -320,21 +328,17 @@ void CudaDecoder::queue_half_layers(int rows, int keys) {
     last_x_ = next;
 }
 
-// Of layers that see all, and of local ones, where these have frequencies of their own.
-void CudaDecoder::queue_angles(uint64_t position) {
+// For layers that see all, and for local ones, where these have frequencies of their own.
+void CudaDecoder::queue_angles(uint64_t positions, int rows) {
     const int pairs = config_.rope_width / 2;
-    angles_on_device(position, weights_->frequencies, pairs, angles_.address());
+    angles_on_device(positions, weights_->frequencies, pairs, rows, angles_.address());
     if (weights_->local_frequencies) {
-        angles_on_device(position, weights_->local_frequencies, pairs, angles_.address() + bytes_of_angles());
+        angles_on_device(positions, weights_->local_frequencies, pairs, rows, angles_.address() + bytes_of_angles(rows_));
     }
 }
 
-uint64_t CudaDecoder::angles_of(int layer) const {
-    return angles_.address() + (config_.is_local(layer) && weights_->local_frequencies ? bytes_of_angles() : 0);
-}
-
-size_t CudaDecoder::bytes_of_angles() const {
-    return size_t(config_.rope_width) * sizeof(float);
+size_t CudaDecoder::bytes_of_angles(int rows) const {
+    return size_t(rows) * size_t(config_.rope_width) * sizeof(float);
 }
 
 void CudaDecoder::multiply_normed(uint64_t x, uint64_t norm, const ProductOnDevice &w, int rows, const Added &more, uint64_t y) {

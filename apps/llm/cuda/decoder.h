@@ -29,7 +29,8 @@ public:
     bool is_like(const Sequence &other) const override;
 
 private:
-    static constexpr int kMostRows = 512;        // of a pass through the layers
+    static constexpr int kMostRows = 512;  // of a pass through the layers
+    static constexpr size_t kMostGraphs = 32;
     static constexpr int kFewestOfHalf = 9;      // rows for which weights in f16 are faster
     static constexpr int kFewestKeys = 256;      // that a graph is for; others are for powers of two
     static constexpr size_t kScratch = 8 << 20;  // bytes for temporary arrays of a token
@@ -40,6 +41,13 @@ private:
         explicit Input(int count, int width);
     };
 
+    // What is queued over and over.
+    struct Recorded {
+        int runs = 0;
+        std::unique_ptr<Graph> graph;
+        uint64_t last_x = 0;
+    };
+
     HeadsOnDevice heads_of(int layer) const;
     void make_room(int rows);
     void pass(const int32_t *tokens, int rows, float *all);
@@ -48,11 +56,10 @@ private:
     void queue_half_layers(int rows, int keys);
     void multiply_normed(uint64_t x, uint64_t norm, const ProductOnDevice &w, int rows, const Added &more, uint64_t y);
     void queue_logits(uint64_t x, int rows, uint64_t to);
-    void queue_angles(uint64_t position);
-    uint64_t angles_of(int layer) const;
-    size_t bytes_of_angles() const;
+    void queue_angles(uint64_t positions, int rows);
+    size_t bytes_of_angles(int rows) const;
     void upload_draw(const Sampler::Draw &draw);
-    void run(std::unique_ptr<Graph> *graph, const std::function<void()> &queue);
+    void run(Recorded &recorded, const std::function<void()> &queue, int times = 0);
     void download(const halyard_apps::DeviceBlock &logits, int rows, float *to) const;
 
     const Model &model_;
@@ -62,9 +69,9 @@ private:
     bool downloaded_ = false;
 
     std::vector<std::unique_ptr<halyard_apps::DeviceBlock>> caches_;  // of the layers
-    std::map<int, std::unique_ptr<Graph>> graphs_;                    // of one token, by the keys that they are for
+    std::map<std::pair<int, int>, Recorded> graphs_;                  // by rows, and the keys that they are for
     bool has_graphs_ = true;
-    std::unique_ptr<Graph> largest_graph_, draw_graph_;
+    Recorded largest_graph_, draw_graph_;
     std::vector<uint8_t> input_values_;
     halyard_apps::DeviceBlock input_, scratch_, x_, next_, normed_, qkv_, q_, context_, half_context_, half_rows_, gate_up_, inner_,
         logits_, all_, draw_, token_, angles_;

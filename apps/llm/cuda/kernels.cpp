@@ -88,6 +88,10 @@ DeviceView<2> added(const Added &more, int64_t first, int64_t columns, int64_t n
     return DeviceView<2>(kFloat, more.address + uint64_t(first) * sizeof(float), dim(n, 1), dim(rows, more.every_row ? 0 : columns));
 }
 
+DeviceView<3> angles_of(int pairs, uint64_t angles, int rows) {
+    return DeviceView<3>(kFloat, angles, dim(pairs, 1), dim(2, pairs), dim(rows, 2 * int64_t(pairs)));
+}
+
 /** Keys, or values, of `keys` tokens of a cache. */
 DeviceView<4> of_cache(const HeadsOnDevice &h, uint64_t kv, int keys, bool values) {
     const int64_t head = int64_t(h.width) * h.places, all = head * h.key_heads;
@@ -182,28 +186,29 @@ void turn_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t positions, in
         return DeviceView<3>(type, at, dim(h.width, 1), dim(count, h.width), dim(rows, count * h.width));
     };
     auto qkv_heads = heads_of(kFloat, qkv, heads), q_heads = heads_of(kHalf, q, h.heads);
-    Vector at(kInt, positions, rows), frequencies(kFloat, h.frequencies, h.pairs);
+    Vector at(kInt, positions, rows);
+    auto turns = angles_of(h.pairs, h.angles, rows);
     DeviceView<4> kv(kHalf, cache, dim(h.width, 1), dim(h.places, h.width), dim(h.key_heads, head), dim(2, head * h.key_heads));
     if (h.query_norm) {
         Vector query_weight(kFloat, h.query_norm, h.width), key_weight(kFloat, h.key_norm, h.width);
-        check_cuda(llm_cuda_turn_normed(qkv_heads, at, frequencies, query_weight, key_weight, h.eps, q_heads, kv), "positions");
+        check_cuda(llm_cuda_turn_normed(qkv_heads, at, turns, query_weight, key_weight, h.eps, q_heads, kv), "positions");
         return;
     }
-    check_cuda((h.halves ? llm_cuda_turn_halves : llm_cuda_turn_neighbours)(qkv_heads, at, frequencies, q_heads, kv), "positions");
+    check_cuda((h.halves ? llm_cuda_turn_halves : llm_cuda_turn_neighbours)(qkv_heads, at, turns, q_heads, kv), "positions");
 }
 
 void turn_one_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t position, uint64_t cache) {
     const int64_t heads = h.heads + 2 * h.key_heads;
     DeviceView<3> qkv_heads(kFloat, qkv, dim(h.width, 1), dim(heads, h.width), dim(1, heads * h.width));
-    Vector at(kInt, position, 1), frequencies(kFloat, h.frequencies, h.pairs);
+    Vector at(kInt, position, 1);
+    auto turns = angles_of(h.pairs, h.angles, 1);
     Rows all(kHalf, cache, h.width, cache_elements(h) / h.width);
     if (h.query_norm) {
         Vector query_weight(kFloat, h.query_norm, h.width), key_weight(kFloat, h.key_norm, h.width);
-        check_cuda(llm_cuda_turn_normed_one(qkv_heads, at, frequencies, h.key_heads, query_weight, key_weight, h.eps, all), "position");
+        check_cuda(llm_cuda_turn_normed_one(qkv_heads, at, turns, h.key_heads, query_weight, key_weight, h.eps, all), "position");
         return;
     }
-    check_cuda((h.halves ? llm_cuda_turn_halves_one : llm_cuda_turn_neighbours_one)(qkv_heads, at, frequencies, h.key_heads, all),
-               "position");
+    check_cuda((h.halves ? llm_cuda_turn_halves_one : llm_cuda_turn_neighbours_one)(qkv_heads, at, turns, h.key_heads, all), "position");
 }
 
 void decode_on_device(const HeadsOnDevice &h, uint64_t cache, int keys, uint64_t length, uint64_t y) {
@@ -220,12 +225,14 @@ bool is_for_one_block(const HeadsOnDevice &h, int keys) {
     return (h.width == 64 || h.width == 128 || h.width == 256) && keys * h.width <= kMostElements;
 }
 
-void angles_on_device(uint64_t position, uint64_t frequencies, int pairs, uint64_t angles) {
-    check_cuda(llm_cuda_angles(Vector(kInt, position, 1), Vector(kFloat, frequencies, pairs), Rows(kFloat, angles, pairs, 2)), "angles");
+void angles_on_device(uint64_t positions, uint64_t frequencies, int pairs, int rows, uint64_t angles) {
+    check_cuda(llm_cuda_angles(Vector(kInt, positions, rows), Vector(kFloat, frequencies, pairs), angles_of(pairs, angles, rows)),
+               "angles");
 }
 
-void few_keys_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t angles, uint64_t cache, int keys, uint64_t length) {
-    Rows qkv_heads(kFloat, qkv, h.width, h.heads + 2 * h.key_heads), turns(kFloat, angles, h.pairs, 2);
+void few_keys_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t cache, int keys, uint64_t length) {
+    Rows qkv_heads(kFloat, qkv, h.width, h.heads + 2 * h.key_heads);
+    auto turns = angles_of(h.pairs, h.angles, 1);
     Vector lengths(kInt, length, 1);
     Rows read(kHalf, cache, h.width, cache_elements(h) / h.width), written(kHalf, cache, h.width, cache_elements(h) / h.width);
     const int window = h.window > 0 ? h.window : h.places;

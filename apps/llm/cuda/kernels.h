@@ -45,7 +45,7 @@ struct HeadsOnDevice {
     float scale = 0;
     int window = 0;  // keys that a query sees, its own among them; 0: all before it
     bool halves = false;
-    uint64_t frequencies = 0;
+    uint64_t angles = 0;  // of the tokens that are turned: [pairs, 2, rows]
     int pairs = 0;
     uint64_t query_norm = 0, key_norm = 0;  // 0: none
     float eps = 0;
@@ -69,11 +69,11 @@ void decode_on_device(const HeadsOnDevice &h, uint64_t cache, int keys, uint64_t
 /** Whether few_keys_on_device() does such heads, and the fewer kernels that it takes outweigh that a head is one block's work. */
 bool is_for_one_block(const HeadsOnDevice &h, int keys);
 
-/** Cosines and sines of a position: [pairs, 2]. */
-void angles_on_device(uint64_t position, uint64_t frequencies, int pairs, uint64_t angles);
+/** Cosines and sines of positions: [pairs, 2, rows]. */
+void angles_on_device(uint64_t positions, uint64_t frequencies, int pairs, int rows, uint64_t angles);
 
-/** Both of the last two functions in one kernel, with the angles of the position, for few keys: results, in f16, go where queries go there. */
-void few_keys_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t angles, uint64_t cache, int keys, uint64_t length);
+/** Both of the last two functions in one kernel, for few keys: results, in f16, go where queries go there. */
+void few_keys_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t cache, int keys, uint64_t length);
 /** Queries in f16, which are those of the last of `keys` tokens; y is f16. */
 void attend_on_device(const HeadsOnDevice &h, uint64_t q, int rows, uint64_t cache, int keys, uint64_t y);
 

@@ -65,9 +65,14 @@ Stream::~Stream() {
 
 Stream::Used::Used(const Stream &stream) : before_(halyard_cuda_stream()) {
     halyard_cuda_set_stream(stream.handle());
+    if (const int code = halyard_cuda_enter(&pushed_)) {
+        halyard_cuda_set_stream(before_);
+        check_cuda(code, "the GPU");
+    }
 }
 
 Stream::Used::~Used() {
+    halyard_cuda_leave(pushed_);
     halyard_cuda_set_stream(before_);
 }
 

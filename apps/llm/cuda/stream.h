@@ -26,7 +26,7 @@ public:
     Stream(const Stream &) = delete;
     Stream &operator=(const Stream &) = delete;
 
-    /** Kernels of this thread are queued on it while this lives. */
+    /** Kernels of this thread are queued on it while this lives, and find their context current. */
     class Used {
     public:
         explicit Used(const Stream &stream);
@@ -36,6 +36,7 @@ public:
 
     private:
         CUstream_st *before_;
+        int pushed_ = 0;
     };
 
     CUstream_st *handle() const {

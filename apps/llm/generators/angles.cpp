@@ -1,4 +1,4 @@
-// The angles by which a token's heads are turned (rotation.h), once for all layers.
+// The angles by which the heads of tokens are turned (rotation.h), once for all layers.
 
 #include <Halide.h>
 
@@ -10,19 +10,19 @@ using namespace Halide;
 
 class Angles : public Generator<Angles> {
 public:
-    Input<Buffer<int32_t, 1>> positions{"positions"};    // [1]
+    Input<Buffer<int32_t, 1>> positions{"positions"};    // [tokens]
     Input<Buffer<float, 1>> frequencies{"frequencies"};  // [pairs]: angle = position * frequency
-    Output<Buffer<float, 2>> angles{"angles"};           // [pairs, 2]: the cosine and the sine
+    Output<Buffer<float, 3>> angles{"angles"};           // [pairs, 2, tokens]: the cosine and the sine
 
     void generate() {
-        const Expr position = positions(min(pair, positions.dim(0).extent() - 1));
-        angle(pair) = halyard_llm::angle_of(position, frequencies(pair));
-        angles(pair, part) = select(part == 0, angle(pair)[0], angle(pair)[1]);
+        angle(pair, token) = halyard_llm::angle_of(positions(token), frequencies(pair));
+        angles(pair, part, token) = select(part == 0, angle(pair, token)[0], angle(pair, token)[1]);
         angles.dim(0).set_bounds(0, frequencies.dim(0).extent());
         angles.dim(1).set_bounds(0, 2);
+        angles.dim(2).set_bounds(0, positions.dim(0).extent());
     }
 
-    Var pair{"pair"}, part{"part"};
+    Var pair{"pair"}, part{"part"}, token{"token"};
     Func angle{"angle"};
 };
 

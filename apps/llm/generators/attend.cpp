@@ -25,8 +25,8 @@ public:
     GeneratorParam<bool> normed{"normed", false};  // heads of queries and keys are divided by their rms
 
     Input<Buffer<float, 2>> qkv{"qkv"};            // [d, heads + 2 key_heads]
-    Input<Buffer<float, 2>> angles{"angles"};      // [pairs, 2]: cosines and sines, for the token's position
-    Input<Buffer<int32_t, 1>> lengths{"lengths"};  // [1]: tokens in the cache with this one, which is the last
+    Input<Buffer<float, 3>> angles{"angles"};      // [pairs, 2]: cosines and sines, for the token's position
+    Input<Buffer<int32_t, 1>> lengths{"lengths"};  // [1]: tokens in the cache with this one, the last; from 1 to keys
     Input<Buffer<void, 2>> cache{"cache"};         // [d, 2 key_heads places + heads]: a row a token of each key head, keys and then values
     Input<int> key_heads{"key_heads"}, keys{"keys"};  // `keys` of the cache are looked at: as many as the length, or more
     Input<int> window{"window"};                      // keys that a query sees, its own among them
@@ -57,31 +57,34 @@ public:
         // A row of the results is a head of queries, a key or a value; all of them do what the first do.
         const Expr query_head = min(row, heads - 1);
         const Expr key_head = select(row < heads, query_head / group, (row - heads) % key_heads);
-        q(i, row) = turned(i, query_head, {pairs, d, halves}, squares_q, query_weight);
-        new_key(i, row) = load_f32(store_as(type, turned(i, heads + key_head, {pairs, d, halves}, squares_k, key_weight)));
-        new_value(i, row) = load_f32(store_as(type, qkv(i, heads + key_heads + key_head)));
+        const halyard_llm::Pairs of_head = {pairs, d, halves};
+        const Expr own_key = turned(i, heads + key_head, of_head, squares_k, key_weight), own_value = qkv(i, heads + key_heads + key_head);
+        const auto as_stored = [&](const Expr &value) { return load_f32(store_as(type, value)); };
+        x(i, part, row) = select(part == kQuery, turned(i, query_head, of_head, squares_q, query_weight), part == kKey, as_stored(own_key),
+                                 as_stored(own_value));
 
-        const Expr last = lengths(min(row, lengths.dim(0).extent() - 1)) - 1;
+        const Expr last = last_of(row);
         const RDom depth(0, d, "depth"), other(0, keys, "key");
-        k_f(i, key, row) = load_f32(cache(i, key_head * places + key));
-        v_f(i, key, row) = load_f32(cache(i, (key_heads + key_head) * places + key));
-        dot(key, row) += q(depth, row) * k_f(depth, key, row);
-        dot_new(row) += q(depth, row) * new_key(depth, row);
+        // Nothing that is read of the cache hangs on the length, so that it may be read before that is known.
+        k_rows(i, key, row) = cache(i, key_head * places + min(key, keys - 1));
+        v_rows(i, key, row) = cache(i, (key_heads + key_head) * places + min(key, keys - 1));
+        dot(key, row) += x(depth, kQuery, row) * load_f32(k_rows(depth, key, row));
+        dot_own(row) += x(depth, kQuery, row) * x(depth, kKey, row);
+        const float none = -std::numeric_limits<float>::infinity();
         const Expr visible = key <= last && key > last - window;
-        logits(key, row) =
-            select(visible, scale * select(key == last, dot_new(row), dot(key, row)), -std::numeric_limits<float>::infinity());
-        top(row) = -std::numeric_limits<float>::infinity();
+        const Expr score = kept_if(visible && key < last, dot(key, row)) + kept_if(visible && key == last, dot_own(row));
+        logits(key, row) = scale * score + select(visible, 0.0f, none);
+        top(row) = none;
         top(row) = max(top(row), logits(other, row));
-        weights(key, row) = select(visible, exp_nonpositive_f32(logits(key, row) - top(row), get_target()), 0.0f);
+        weights(key, row) = kept_if(visible, exp_nonpositive_f32(logits(key, row) - top(row), get_target()));
         total(row) += weights(other, row);
-        acc(i, row) += weights(other, row) * select(other < last, v_f(i, other, row), other == last, new_value(i, row), 0.0f);
+        const Expr value = kept_if(other < last, load_f32(v_rows(i, other, row))) + kept_if(other == last, x(i, kValue, row));
+        acc(i, row) += weights(other, row) * value;
 
         together(i, row) = undef(type);
-        RDom r(0, heads + 2 * key_heads, "r");
-        const Expr of_r = lengths(min(r, lengths.dim(0).extent() - 1)) - 1;
-        r.where(r < heads || (of_r >= 0 && of_r < places));
-        const Expr to = select(r < heads, 2 * key_heads * places + r, (r - heads) * places + of_r);
-        result(i, row) = select(row < heads, acc(i, row) / total(row), row < heads + key_heads, new_key(i, row), new_value(i, row));
+        const RDom r(0, heads + 2 * key_heads, "r");
+        const Expr to = select(r < heads, 2 * key_heads * places + r, (r - heads) * places + last_of(r));
+        result(i, row) = select(row < heads, acc(i, row) / total(row), x(i, select(row < heads + key_heads, kKey, kValue), row));
         together(i, clamp(to, 0, max(rows - 1, 0))) = store_as(type, result(i, r));
         Func(together).update(0).allow_race_conditions();  // rows of the results go to different places
 
@@ -94,21 +97,36 @@ public:
     }
 
 private:
+    // Where the token stands. By a coordinate, as what hangs on none the host would read.
+    Expr last_of(const Expr &of_row) const {
+        return clamp(lengths(min(of_row, lengths.dim(0).extent() - 1)), 1, keys) - 1;
+    }
+
+    // The value, or 0. As bits, so that a NaN is dropped, and that Halide does not make what the value is computed of wait for the condition.
+    static Expr kept_if(const Expr &condition, const Expr &value) {
+        using Internal::make_const;
+        return reinterpret<float>(reinterpret<uint32_t>(value) &
+                                  select(condition, make_const(UInt(32), 0xffffffffu), make_const(UInt(32), 0)));
+    }
+
     Expr turned(const Var &at, const Expr &head, const halyard_llm::Pairs &pairs, Func squares, const Input<Buffer<float>> *weight) {
         if (normed) {
             const RDom of_head(0, pairs.width, "of_head");
             squares(row) += qkv(of_head, head) * qkv(of_head, head);
         }
-        const auto x = [&](const Expr &element) {
+        const auto element_of = [&](const Expr &element) {
             const Expr value = qkv(element, head);
             return normed ? value * (1.0f / sqrt(squares(row) / cast<float>(pairs.width) + *eps)) * (*weight)(element) : value;
         };
-        return halyard_llm::rotated(pairs, at, x, [&](const Expr &pair) { return Tuple(angles(pair, 0), angles(pair, 1)); });
+        return halyard_llm::rotated(pairs, at, element_of, [&](const Expr &pair) { return Tuple(angles(pair, 0, 0), angles(pair, 1, 0)); });
     }
 
-    Var i{"i"}, row{"row"}, key{"key"};
-    Func q{"q"}, new_key{"new_key"}, new_value{"new_value"}, squares_q{"squares_q"}, squares_k{"squares_k"}, k_f{"k_f"}, v_f{"v_f"},
-        dot{"dot"}, dot_new{"dot_new"}, logits{"logits"}, top{"top"}, weights{"weights"}, total{"total"}, acc{"acc"}, result{"result"};
+    Var i{"i"}, row{"row"}, key{"key"}, part{"part"};
+    // What the token brings. Halide computes Funcs in the order of their names here, and this one waits for another kernel.
+    Func x{"x"};
+    static constexpr int kQuery = 0, kKey = 1, kValue = 2;  // its parts
+    Func squares_q{"squares_q"}, squares_k{"squares_k"}, k_rows{"k_rows"}, v_rows{"v_rows"}, dot{"dot"}, dot_own{"dot_own"},
+        logits{"logits"}, top{"top"}, weights{"weights"}, total{"total"}, acc{"acc"}, result{"result"};
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ public:
 
     Input<Buffer<float, 3>> qkv{"qkv"};                                   // [d, heads + 2 key_heads, tokens]
     Input<Buffer<int32_t, 1>> positions{"positions"};                     // [tokens]
-    Input<Buffer<float, 1>> frequencies{"frequencies"};                   // [width / 2]: angle = position * frequency
+    Input<Buffer<float, 3>> angles{"angles"};                             // [pairs, 2, tokens]: cosines and sines (angles.cpp)
     Input<Buffer<float>> *query_weight = nullptr, *key_weight = nullptr;  // [d]
     Input<float> *eps = nullptr;
     Input<int> *key_heads = nullptr;       // of `joined`
@@ -49,11 +49,10 @@ public:
 
     void generate() {
         d = qkv.dim(0).extent();
-        const Expr tokens = qkv.dim(2).extent(), pairs = frequencies.dim(0).extent();
+        const Expr tokens = qkv.dim(2).extent(), pairs = angles.dim(0).extent();
         add_requirement(2 * pairs <= d, "turn: the angles are of", pairs, "pairs, and heads have only", d, "elements");
         const Expr of_keys = joined ? Expr(*key_heads) : kv->dim(2).extent(), heads = qkv.dim(1).extent() - 2 * of_keys;
 
-        angle_turn(pair, token) = halyard_llm::angle_of(positions(token), frequencies(pair));
         if (normed) {
             const RDom r(0, d, "depth");
             squares(head, token) += qkv(r, head, token) * qkv(r, head, token);
@@ -107,12 +106,12 @@ private:
     Expr turn(const Expr &pairs) {
         return halyard_llm::rotated(
             {pairs, d, halves}, i, [&](const Expr &element) { return x(element, head, token); },
-            [&](const Expr &of_pair) { return Tuple(angle_turn(of_pair, token)[0], angle_turn(of_pair, token)[1]); });
+            [&](const Expr &of_pair) { return Tuple(angles(of_pair, 0, token), angles(of_pair, 1, token)); });
     }
 
     Expr d;
-    Var i{"i"}, head{"head"}, token{"token"}, place{"place"}, part{"part"}, pair{"pair"};
-    Func angle_turn{"angle_turn"}, squares{"squares"}, inverse{"inverse"}, x{"x"}, turned{"turned"};
+    Var i{"i"}, head{"head"}, token{"token"}, place{"place"}, part{"part"};
+    Func squares{"squares"}, inverse{"inverse"}, x{"x"}, turned{"turned"};
 };
 
 }  // namespace

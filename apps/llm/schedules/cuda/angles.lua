@@ -1,4 +1,4 @@
--- The angles of a token, a thread a pair.
+-- The angles of tokens, a thread a pair.
 
 return schedule "angles" {
   target = "cuda",
@@ -7,6 +7,6 @@ return schedule "angles" {
 
   apply = function(k, p)
     k.angles:split("pair", p.threads, "guard", "block", "thread")
-    k.angles:reorder("thread", "block", "part"):gpu_blocks { "block", "part" }:gpu_threads "thread"
+    k.angles:reorder("thread", "block", "part", "token"):gpu_blocks { "block", "part", "token" }:gpu_threads "thread"
   end,
 }

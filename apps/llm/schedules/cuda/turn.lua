@@ -1,5 +1,5 @@
--- Queries, keys and values on their way from their product to attention, a block a head of a token. Angles are computed by the threads
--- that need them; the rms of heads, where these are normed, in a kernel before.
+-- Queries, keys and values on their way from their product to attention, a block a head of a token. The rms of heads, where these
+-- are normed, is computed in a kernel before.
 
 local reduce = require "lib.gpu_reduce"
 

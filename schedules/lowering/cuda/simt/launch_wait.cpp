@@ -222,6 +222,9 @@ private:
                 }
                 IRVisitor::visit(op);
             }
+            void visit(const AssertStmt *op) override {
+                op->condition.accept(this);
+            }
             void visit(const Call *op) override {
                 found = found || !op->is_pure();
                 IRVisitor::visit(op);
