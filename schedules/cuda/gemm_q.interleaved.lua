@@ -10,7 +10,7 @@ return schedule "gemm_q" {
     sums = "lanes",
     format = tune { "q4_0", "q4_1", "q8_0", default = "q4_0" },
     interleaved = tune { 8, 16, 32, default = 16 },
-    parts = tune { 4, 8, 16, 24, 32, default = 24 }, -- of the depth, by threads
+    parts = tune { 4, 8, 16, 24, 32, default = 16 }, -- of the depth, by threads
   },
 
   params = {

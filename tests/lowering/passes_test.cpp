@@ -119,6 +119,19 @@ void fused_rows(Small &s) {
     s.y.split(all, block, thread, 32, TailStrategy::GuardWithIf).gpu_blocks(block).gpu_threads(thread);
 }
 
+// The sum of four columns of the rows that another kernel marks.
+void marked_rows(Small &s) {
+    Func mark("mark"), sum("sum");
+    RDom k({{0, 4}, {0, s.a.dim(1).extent()}}, "k");
+    mark(r) = s.a(0, r);
+    k.where(mark(k.y) > 0.0f);
+    sum(c) += s.a(c + k.x, k.y);
+    s.y(c) = sum(c);
+    s.y.split(c, block, thread, 32, TailStrategy::RoundUp).gpu_blocks(block).gpu_threads(thread);
+    sum.compute_at(s.y, thread).store_in(MemoryType::Register);
+    mark.compute_root().gpu_blocks(r);
+}
+
 using Runs = std::vector<halyard::PassRun>;
 
 Runs passes_over(const std::function<void(Small &)> &make) {
@@ -161,9 +174,13 @@ std::string text(const Internal::Stmt &s) {
 
 TEST_CASE("passes over CUDA kernels", "[passes]") {
     std::map<std::string, Picture> pictures;
-    for (const auto &make : {scale, last_vector, beside_edge, repeated_edge, reshaped, row_sum, copied_ahead, sum_in_steps, fused_rows}) {
+    for (const auto &make :
+         {scale, last_vector, beside_edge, repeated_edge, reshaped, row_sum, copied_ahead, sum_in_steps, fused_rows, marked_rows}) {
         std::map<std::string, std::string> before;  // of a form
         for (const auto &run : passes_over(make)) {
+            if (run.kernel == "small_mark") {
+                continue;  // whose pictures would show nothing
+            }
             const Picture now = {before[before.count(run.form) ? run.form : run.form == "dense" ? "vectors" : "elements"], text(run.after)};
             before[run.form] = now.after;
             Picture &smallest = pictures[run.pass];

@@ -6,6 +6,7 @@
 #include "lowering/cuda/simt/alignment.h"
 #include "lowering/cuda/simt/collapsed_dimensions.h"
 #include "lowering/cuda/simt/hoisted_uniforms.h"
+#include "lowering/cuda/simt/invariant_conditions.h"
 #include "lowering/cuda/simt/launch_wait.h"
 #include "lowering/cuda/simt/predicate.h"
 #include "lowering/cuda/simt/register_reuse.h"
@@ -60,6 +61,9 @@ const Pass kPasses[] = {
          f.kernel.body = simplify(branch_at_stores(f.kernel.body));
      },
      "first: all others see a grid of one dimension, no names of block loops, and no condition of one store"},
+    {"ask_invariant_conditions_once", kAll, false,
+     [](Form &f, const SimtOptions &) { f.kernel.body = ask_invariant_conditions_once(f.kernel.body); },
+     "before loops are changed: what is computed for the store alone stands beside it in one loop"},
     {"keep_in_registers", kAll, false, [](Form &f, const SimtOptions &o) { keep_in_registers(f.kernel, o.places, o.lets, o.fail); },
      "before anything looks at indices: arrays of a block become the threads' own, and loops over threads shuffles"},
     {"assume_zero_mins", kMoving, false, [](Form &f, const SimtOptions &o) { f.usable = assume_zero_mins(f.kernel, o.lets); },
