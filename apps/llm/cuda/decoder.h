@@ -29,8 +29,8 @@ public:
     bool is_like(const Sequence &other) const override;
 
 private:
-    static constexpr int kMostRows = 512;  // of a pass through the layers
-    static constexpr size_t kMostGraphs = 32;
+    static constexpr int kMostRows = 512;        // of a pass through the layers
+    static constexpr size_t kMostGraphs = 32;    // that are kept
     static constexpr int kFewestOfHalf = 9;      // rows for which weights in f16 are faster
     static constexpr int kFewestKeys = 256;      // that a graph is for; others are for powers of two
     static constexpr size_t kScratch = 8 << 20;  // bytes for temporary arrays of a token
@@ -41,7 +41,7 @@ private:
         explicit Input(int count, int width);
     };
 
-    // What is queued over and over.
+    // What is queued over and over, and has become a graph or not.
     struct Recorded {
         int runs = 0;
         std::unique_ptr<Graph> graph;

@@ -25,7 +25,7 @@ public:
     GeneratorParam<bool> normed{"normed", false};  // heads of queries and keys are divided by their rms
 
     Input<Buffer<float, 2>> qkv{"qkv"};            // [d, heads + 2 key_heads]
-    Input<Buffer<float, 3>> angles{"angles"};      // [pairs, 2]: cosines and sines, for the token's position
+    Input<Buffer<float, 3>> angles{"angles"};      // [pairs, 2, 1]: cosines and sines of the token's position
     Input<Buffer<int32_t, 1>> lengths{"lengths"};  // [1]: tokens in the cache with this one, the last; from 1 to keys
     Input<Buffer<void, 2>> cache{"cache"};         // [d, 2 key_heads places + heads]: a row a token of each key head, keys and then values
     Input<int> key_heads{"key_heads"}, keys{"keys"};  // `keys` of the cache are looked at: as many as the length, or more
