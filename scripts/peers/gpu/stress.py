@@ -76,8 +76,9 @@ def status(content):
 
 def unpack(folder, into):
     """The libraries of the pack."""
+    checked = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # which Python has from 3.11.4 on
     with tarfile.open(os.path.join(folder, "libraries.tar.xz")) as archive:
-        archive.extractall(into, filter="data")
+        archive.extractall(into, **checked)
 
 
 def supervise(o):
