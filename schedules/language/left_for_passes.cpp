@@ -2,6 +2,8 @@
 
 #include "language/binding.h"
 
+#include <algorithm>
+
 namespace halyard {
 
 using namespace Halide;
@@ -41,36 +43,40 @@ void Binding::fetch(const Halide::Internal::Function &f, int ahead) {
     fetched_.push_back({f, ahead});
 }
 
+namespace {
+
+// Null where mma was not said of the stage.
+TileProduct *product_of(std::vector<TileProduct> &products, const Halide::Internal::Function &f, int stage) {
+    const auto it = std::find_if(products.begin(), products.end(), [&](const auto &p) { return p.func.same_as(f) && p.stage == stage; });
+    return it == products.end() ? nullptr : &*it;
+}
+
+}  // namespace
+
 bool Binding::pipeline(const Halide::Internal::Function &f, int stage, int stages, int raster, bool ping_pong) {
-    for (auto &p : tile_products_) {
-        if (p.func.same_as(f) && p.stage == stage) {
-            p.stages = stages;
-            p.raster = raster;
-            p.ping_pong = ping_pong;
-            return true;
-        }
+    TileProduct *const p = product_of(tile_products_, f, stage);
+    if (p) {
+        p->stages = stages;
+        p->raster = raster;
+        p->ping_pong = ping_pong;
     }
-    return false;
+    return p != nullptr;
 }
 
 bool Binding::split_k_cluster(const Halide::Internal::Function &f, int stage, int blocks) {
-    for (auto &p : tile_products_) {
-        if (p.func.same_as(f) && p.stage == stage) {
-            p.cluster = blocks;
-            return true;
-        }
+    TileProduct *const p = product_of(tile_products_, f, stage);
+    if (p) {
+        p->cluster = blocks;
     }
-    return false;
+    return p != nullptr;
 }
 
 bool Binding::split_k_warps(const Halide::Internal::Function &f, int stage, int warps) {
-    for (auto &p : tile_products_) {
-        if (p.func.same_as(f) && p.stage == stage) {
-            p.warps = warps;
-            return true;
-        }
+    TileProduct *const p = product_of(tile_products_, f, stage);
+    if (p) {
+        p->warps = warps;
     }
-    return false;
+    return p != nullptr;
 }
 
 // For a pass that runs when the script has ended: raises an error at the line of the script that is being run now.

@@ -85,3 +85,17 @@ TEST_CASE("A check leaves nothing behind", "[check]") {
     CHECK(r.out == "s.lua: ok\n");
     CHECK(names_in(folder.path()) == Arguments{"s.lua"});
 }
+
+TEST_CASE("An input is brought to the cache before a kernel waits, and nothing that is computed", "[check]") {
+    const Folder folder;
+    const auto check = [&](const std::string &func) {
+        const std::string script = folder / "s.lua";
+        write_file(script, "return schedule \"rms_norm\" {\n  target = \"cuda\",\n  apply = function(k)\n    k." + func +
+                               ":prefetch_at_launch()\n    k.y:gpu_single_thread()\n  end,\n}\n");
+        return run({"check", script, "--target", "cuda", "--devices", "emulator", "--no-lint"});
+    };
+    const ProcessResult computed = check("y");
+    CHECK(computed.exit_code == 1);
+    CHECK(contains(computed.err, "s.lua:4: error: prefetch_at_launch: is for an input, and y is computed"));
+    CHECK_FALSE(contains(check("weight").err, "prefetch_at_launch"));
+}

@@ -125,7 +125,7 @@ void CudaDecoder::pass(const int32_t *tokens, int rows, float *all) {
         std::for_each(row, row + width, [&](float &v) { v *= config_.embedding_scale; });
     }
     input_.upload(input_values_.data(), input.bytes);
-    if (rows >= kFewestOfHalf) {
+    if (rows >= kMany) {
         has_half_layers();  // which allocates, the first time
     }
     if (all) {
@@ -144,7 +144,7 @@ void CudaDecoder::pass(const int32_t *tokens, int rows, float *all) {
         };
         run(graphs_[{1, keys}], token);
     } else {
-        const bool half = rows >= kFewestOfHalf && has_half_layers();
+        const bool half = rows >= kMany && has_half_layers();
         const auto prompt = [&] {
             if (half) {
                 queue_half_layers(rows, end);

@@ -31,7 +31,6 @@ public:
 private:
     static constexpr int kMostRows = 512;        // of a pass through the layers
     static constexpr size_t kMostGraphs = 32;    // that are kept
-    static constexpr int kFewestOfHalf = 9;      // rows for which weights in f16 are faster
     static constexpr int kFewestKeys = 256;      // that a graph is for; others are for powers of two
     static constexpr size_t kScratch = 8 << 20;  // bytes for temporary arrays of a token
 

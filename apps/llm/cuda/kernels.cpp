@@ -55,7 +55,6 @@ namespace {
 
 using halyard_apps::check_cuda;
 
-constexpr int kMany = 9;              // rows for which weights are unpacked once
 constexpr int kMostOfLayers = 16384;  // columns; heads have more
 
 using Array = halide_buffer_t *;

@@ -13,6 +13,9 @@
 
 namespace halyard_llm {
 
+/** Rows from which on weights are unpacked, by tensor cores; fewer go by threads that read blocks. */
+constexpr int kMany = 9;
+
 /** y = a w + more, over `rows` rows. `more` is a row that all get (bias), or as many rows (residual), which may not be y. */
 struct Added {
     uint64_t address = 0;

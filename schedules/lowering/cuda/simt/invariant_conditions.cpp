@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "lowering/accesses.h"
+
 namespace halyard {
 
 using namespace Halide;
@@ -12,16 +14,22 @@ using namespace Halide::Internal;
 
 namespace {
 
-// What others may see of a statement.
+// What other threads see may be read by them, in turns that this one would leave out.
+bool is_of_thread(const Allocate *op) {
+    return op->memory_type != MemoryType::GPUShared;
+}
+
+// Whether others may see something of a statement.
 class Effects : public IRVisitor {
     using IRVisitor::visit;
 
     void visit(const Allocate *op) override {
-        own_.insert(op->name);
+        if (is_of_thread(op)) {
+            own_.insert(op->name);
+        }
         IRVisitor::visit(op);
     }
     void visit(const Store *op) override {
-        stored.insert(op->name);
         any = any || own_.count(op->name) == 0;
         IRVisitor::visit(op);
     }
@@ -33,20 +41,21 @@ class Effects : public IRVisitor {
     std::set<std::string> own_;
 
 public:
-    // `own`: arrays that are allocated around it, but inside of what is looked at.
+    // `own`: arrays of the thread that are allocated around it, but inside of what is looked at.
     Effects(const Stmt &s, std::set<std::string> own) : own_(std::move(own)) {
         s.accept(this);
     }
     bool any = false;
-    std::set<std::string> stored;
 };
 
-// How often arrays that a kernel allocates are accessed, in all and inside of each loop. Loops that were cut into parts have one name.
+// How often arrays that a thread has are accessed, in all and inside of each loop. Loops that were cut into parts have one name.
 class TimesAccessed : public IRVisitor {
     using IRVisitor::visit;
 
     void visit(const Allocate *op) override {
-        allocated.insert(op->name);
+        if (is_of_thread(op)) {
+            allocated.insert(op->name);
+        }
         IRVisitor::visit(op);
     }
     void visit(const For *op) override {
@@ -104,7 +113,7 @@ private:
         return is_const_one(all) ? loop : IfThenElse::make(all, loop);
     }
 
-    // Arrays of the kernel that are accessed nowhere else: a turn has them for itself, wherever they are allocated.
+    // Arrays of the thread that are accessed nowhere else: a turn has them for itself, wherever they are allocated.
     std::set<std::string> accessed_in(const std::string &loop) const {
         std::set<std::string> own;
         const auto here = times_.inside.find(loop);
@@ -120,7 +129,7 @@ private:
 
     // The condition under which a turn has effects, if it is the same in all turns and loads something; the body is then without it.
     static Expr taken_out(const std::string &loop, const std::set<std::string> &own, Stmt *body) {
-        Remove remove(loop, Effects(*body, {}).stored, own);
+        Remove remove(loop, accesses_of(*body).stored, own);
         const Stmt without = remove.in(*body);
         if (!without.defined()) {
             return Expr();
@@ -149,7 +158,9 @@ private:
                 return LetStmt::make(let->name, let->value, body);
             }
             if (const auto *a = s.as<Allocate>()) {
-                own_.insert(a->name);
+                if (is_of_thread(a)) {
+                    own_.insert(a->name);
+                }
                 const Stmt body = in(a->body);
                 return body.defined() ? Allocate::make(a->name, a->type, a->memory_type, a->extents, a->condition, body, a->new_expr,
                                                        a->free_function, a->padding)
@@ -186,24 +197,19 @@ private:
         bool is_same(const Expr &e, bool loads = false) const {
             class Look : public IRVisitor {
             public:
-                explicit Look(const std::set<std::string> &stored) : stored_(stored) {}
-                bool loads = false, changes = false;
+                bool changes = false;
 
             private:
                 using IRVisitor::visit;
-                void visit(const Load *op) override {
-                    loads = true;
-                    changes = changes || stored_.count(op->name) > 0;
-                    IRVisitor::visit(op);
-                }
                 void visit(const Call *op) override {
                     changes = changes || !op->is_pure();
                     IRVisitor::visit(op);
                 }
-                const std::set<std::string> &stored_;
-            } look(stored_);
+            } look;
             e.accept(&look);
-            return (!loads || look.loads || expr_uses_vars(e, loaded_)) && !look.changes && !expr_uses_vars(e, inside_);
+            const std::set<std::string> loaded = accesses_of(e).loaded;
+            return (!loads || !loaded.empty() || expr_uses_vars(e, loaded_)) && !look.changes && !meet(loaded, stored_) &&
+                   !expr_uses_vars(e, inside_);
         }
 
         const std::set<std::string> stored_;
