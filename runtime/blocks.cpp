@@ -168,48 +168,189 @@ int convert(const char *function, halide_task_t task, halyard_words layout, cons
     return run(function, task, job);
 }
 
-// Blocks of GGUF files: numbers of f16, two bytes each, then bytes that are interleaved by fours.
-int halves_of_block(int bytes) {
-    return bytes == 18 || bytes == 34 ? 1 : bytes == 20 ? 2 : 0;
+// How a format of GGUF files lies in a block, and interleaved. "Halves" are numbers of f16.
+struct BlockFormat {
+    int bytes, elements, bits;  // of a block; bits of an element
+    int halves, scales;         // scales that these are multiplied by
+    bool least;                 // and as many minima
+    int of_halves, low, high;   // where they are in a block
+
+    int blocks() const {
+        return elements / kBlock;
+    }
+    int extra() const {
+        return bits == 8 ? 0 : bits - 4;
+    }
+    int small() const {
+        return least ? 2 * scales : scales;
+    }
+    int interleaved() const {
+        return 2 * halves + small() + blocks() * (4 * extra() + (bits == 8 ? kBlock : kHalf));
+    }
+};
+
+const BlockFormat *block_format(int64_t bytes) {
+    static constexpr BlockFormat formats[] = {{18, 32, 4, 1, 0, false, 0, 2, 0},    {20, 32, 4, 2, 0, false, 0, 4, 0},
+                                              {22, 32, 5, 1, 0, false, 0, 6, 2},    {24, 32, 5, 2, 0, false, 0, 8, 4},
+                                              {34, 32, 8, 1, 0, false, 0, 2, 0},    {144, 256, 4, 2, 8, true, 0, 16, 0},
+                                              {176, 256, 5, 2, 8, true, 0, 48, 16}, {210, 256, 6, 1, 16, false, 208, 0, 128}};
+    for (const BlockFormat &format : formats) {
+        if (format.bytes == bytes) {
+            return &format;
+        }
+    }
+    return nullptr;
+}
+
+// A block taken apart.
+struct Elements {
+    uint8_t halves[4] = {}, small[16] = {}, q[256] = {};
+};
+
+// The scales of 6 bits of Q4_K and Q5_K, then the minima: of the first four the low 6 bits of bytes 0 to 3 and 4 to 7, of the others 4
+// bits in bytes 8 to 11 and the high 2 bits of those.
+void read_six_bits(const uint8_t *bytes, uint8_t *small) {
+    for (int j = 0; j < 4; j++) {
+        small[j] = bytes[j] & 63;
+        small[8 + j] = bytes[4 + j] & 63;
+        small[4 + j] = uint8_t((bytes[8 + j] & 15) | bytes[j] >> 6 << 4);
+        small[12 + j] = uint8_t(bytes[8 + j] >> 4 | bytes[4 + j] >> 6 << 4);
+    }
+}
+
+void write_six_bits(const uint8_t *small, uint8_t *bytes) {
+    for (int j = 0; j < 4; j++) {
+        bytes[j] = uint8_t((small[j] & 63) | small[4 + j] >> 4 << 6);
+        bytes[4 + j] = uint8_t((small[8 + j] & 63) | small[12 + j] >> 4 << 6);
+        bytes[8 + j] = uint8_t((small[4 + j] & 15) | (small[12 + j] & 15) << 4);
+    }
+}
+
+// Where element i of 32 has its bits: of a byte from bit `low_bit` on, and those beyond the fourth likewise.
+struct ElementPlace {
+    int low, low_bit, high, high_bit;
+};
+
+ElementPlace place_of_file(const BlockFormat &f, int j, int i) {
+    if (f.bits == 8) {
+        return {f.low + i, 0, 0, 0};
+    }
+    if (f.bits == 6) {  // of 128 elements, 32 after the other: low bits of two bytes, then high ones
+        return {f.low + j / 4 * 64 + j % 2 * kBlock + i, j % 4 / 2 * 4, f.high + j / 4 * kBlock + i, 2 * (j % 4)};
+    }
+    if (f.elements > kBlock) {  // of 64 elements, low bits of 32 bytes, then high ones
+        return {f.low + j / 2 * kBlock + i, j % 2 * 4, f.high + i, j};
+    }
+    return {f.low + i % kHalf, i / kHalf * 4, f.high + i / 8, i % 8};
+}
+
+ElementPlace place_of_panel(const BlockFormat &f, int j, int i) {
+    const int high = 2 * f.halves + f.small(), low = high + 4 * f.extra() * f.blocks();
+    if (f.bits == 8) {
+        return {low + kBlock * j + i, 0, 0, 0};
+    }
+    const int of_byte = i / 4, four = of_byte * f.extra() / 8;
+    return {low + kHalf * j + i % kHalf, i / kHalf * 4, high + 4 * (f.extra() * j + four) + i % 4, of_byte * f.extra() % 8};
+}
+
+using PlaceOf = ElementPlace(const BlockFormat &f, int j, int i);
+
+void read_elements(const BlockFormat &f, PlaceOf *place_of, const uint8_t *bytes, uint8_t *q) {
+    for (int j = 0; j < f.blocks(); j++) {
+        for (int i = 0; i < kBlock; i++) {
+            const ElementPlace p = place_of(f, j, i);
+            uint8_t &to = q[kBlock * j + i];
+            to = f.bits == 8 ? bytes[p.low] : bytes[p.low] >> p.low_bit & 15;
+            if (f.extra() > 0) {
+                to = uint8_t(to | (bytes[p.high] >> p.high_bit & ((1 << f.extra()) - 1)) << 4);
+            }
+        }
+    }
+}
+
+// The bytes were zeros.
+void write_elements(const BlockFormat &f, PlaceOf *place_of, const uint8_t *q, uint8_t *bytes) {
+    for (int j = 0; j < f.blocks(); j++) {
+        for (int i = 0; i < kBlock; i++) {
+            const ElementPlace p = place_of(f, j, i);
+            const uint8_t from = q[kBlock * j + i];
+            bytes[p.low] = uint8_t(bytes[p.low] | (f.bits == 8 ? from : from & 15) << p.low_bit);
+            if (f.extra() > 0) {
+                bytes[p.high] = uint8_t(bytes[p.high] | from >> 4 << p.high_bit);
+            }
+        }
+    }
+}
+
+// What a column has of an interleaved block, one part after the other.
+void to_panel(const BlockFormat &f, const uint8_t *block, uint8_t *bytes) {
+    Elements e;
+    memset(bytes, 0, size_t(f.interleaved()));
+    memcpy(bytes, block + f.of_halves, size_t(2 * f.halves));
+    if (f.least) {
+        read_six_bits(block + 4, bytes + 4);
+    } else if (f.scales > 0) {
+        memcpy(bytes + 2, block + 192, size_t(f.scales));
+    }
+    read_elements(f, place_of_file, block, e.q);
+    write_elements(f, place_of_panel, e.q, bytes);
+}
+
+void from_panel(const BlockFormat &f, const uint8_t *bytes, uint8_t *block) {
+    Elements e;
+    memset(block, 0, size_t(f.bytes));
+    memcpy(block + f.of_halves, bytes, size_t(2 * f.halves));
+    if (f.least) {
+        write_six_bits(bytes + 4, block + 4);
+    } else if (f.scales > 0) {
+        memcpy(block + 192, bytes + 2, size_t(f.scales));
+    }
+    read_elements(f, place_of_panel, bytes, e.q);
+    write_elements(f, place_of_file, e.q, block);
 }
 
 struct Interleaving {
     const halide_buffer_t *blocks, *interleaved;
     bool back;  // from the interleaved ones
+    const BlockFormat *format;
 };
-
-int64_t columns_of_panel(const Interleaving &job) {
-    return job.interleaved->dim[0].extent / job.blocks->dim[0].extent;
-}
 
 uint8_t *block_at(const halide_buffer_t *b, int64_t block, int64_t n) {
     return b->host + block * b->dim[1].stride + n * b->dim[2].stride;
 }
 
-void copy_unit(const Interleaving &job, uint8_t *of_block, uint8_t *of_panel, size_t bytes) {
-    if (!job.back) {
-        memcpy(of_panel, of_block, bytes);
-    } else if (of_block) {
-        memcpy(of_block, of_panel, bytes);
+// Parts of `size` bytes, of a column one after the other, and of all columns of a panel side by side.
+void copy_parts(const Interleaving &job, int64_t columns, int64_t c, int first, int end, int size, uint8_t *of_column, uint8_t *of_panel) {
+    for (int at = first; at < end; at += size) {
+        uint8_t *const beside = of_panel + at * columns + c * size;
+        memcpy(job.back ? of_column + at : beside, job.back ? beside : of_column + at, size_t(size));
     }
 }
 
 // A panel of columns. Those behind the last are zeros.
 int interleave_task(void *, int panel, uint8_t *closure) {
-    static uint8_t zeros[64] = {};
+    constexpr int kMostBytes = 256;
     const Interleaving &job = *reinterpret_cast<const Interleaving *>(closure);
-    const int64_t columns = columns_of_panel(job), bytes = job.blocks->dim[0].extent, halves = halves_of_block(int(bytes));
+    const BlockFormat &f = *job.format;
+    const int bytes = f.interleaved(), halves = 2 * f.halves, elements = halves + f.small();
+    const int64_t columns = job.interleaved->dim[0].extent / bytes;
     for (int64_t block = 0; block < job.blocks->dim[1].extent; block++) {
-        uint8_t *const to = block_at(job.interleaved, block, panel);
+        uint8_t *const of_panel = block_at(job.interleaved, block, panel);
         for (int64_t c = 0; c < columns; c++) {
             const int64_t n = panel * columns + c;
             const bool there = n < job.blocks->dim[2].extent;
-            uint8_t *const from = there ? block_at(job.blocks, block, n) : job.back ? nullptr : zeros;
-            for (int64_t h = 0; h < halves; h++) {
-                copy_unit(job, from ? from + 2 * h : nullptr, to + 2 * (h * columns + c), 2);
+            uint8_t of_column[kMostBytes] = {};
+            if (!there && job.back) {
+                break;
             }
-            for (int64_t at = 2 * halves; at < bytes; at += 4) {
-                copy_unit(job, from ? from + at : nullptr, to + at * columns + 4 * c, 4);
+            if (there && !job.back) {
+                to_panel(f, block_at(job.blocks, block, n), of_column);
+            }
+            copy_parts(job, columns, c, 0, halves, 2, of_column, of_panel);
+            copy_parts(job, columns, c, halves, elements, 1, of_column, of_panel);
+            copy_parts(job, columns, c, elements, bytes, 4, of_column, of_panel);
+            if (job.back) {
+                from_panel(f, of_column, block_at(job.blocks, block, n));
             }
         }
     }
@@ -237,17 +378,18 @@ const char *why_not_interleave(const halide_buffer_t *blocks, const halide_buffe
             return "the bytes of a block have to lie one after the other";
         }
     }
-    const int64_t bytes = blocks->dim[0].extent, of_panel = interleaved->dim[0].extent;
-    if (halves_of_block(int(bytes)) == 0) {
-        return "blocks have 18 bytes (Q4_0), 20 (Q4_1) or 34 (Q8_0)";
+    const BlockFormat *const format = block_format(blocks->dim[0].extent);
+    if (!format) {
+        return "blocks have 18 bytes (Q4_0), 20 (Q4_1), 22 (Q5_0), 24 (Q5_1), 34 (Q8_0), 144 (Q4_K), 176 (Q5_K) or 210 (Q6_K)";
     }
+    const int64_t of_panel = interleaved->dim[0].extent, bytes = format->interleaved();
     const int64_t columns = of_panel % bytes == 0 ? of_panel / bytes : 0;
     if (columns != 8 && columns != 16 && columns != 32) {
-        return "the first extent of the interleaved blocks has to be 8, 16 or 32 times that of the blocks";
+        return "the first extent of the interleaved blocks has to be 8, 16 or 32 times the bytes of an interleaved block of their format";
     }
     if (interleaved->dim[1].extent != blocks->dim[1].extent ||
         interleaved->dim[2].extent != (blocks->dim[2].extent + columns - 1) / columns) {
-        return "the interleaved blocks are not [bytes * columns, k / 32, ceil(n / columns)]";
+        return "the interleaved blocks are not [bytes * columns, k / elements, ceil(n / columns)]";
     }
     return "";
 }
@@ -257,7 +399,7 @@ int interleave(const char *function, const halide_buffer_t *blocks, const halide
     if (*wrong) {
         return fail(function, wrong);
     }
-    Interleaving job = {blocks, interleaved, back};
+    Interleaving job = {blocks, interleaved, back, block_format(blocks->dim[0].extent)};
     const int panels = interleaved->dim[2].extent;
     return panels == 0 ? 0 : halide_do_par_for(nullptr, interleave_task, 0, panels, reinterpret_cast<uint8_t *>(&job));
 }

@@ -112,7 +112,7 @@ private:
         using namespace Halide;
         const Expr q = weights.interleaved_quant(member, group, half, block, col);
         w_group(member, col, group, half, block) = raised_ ? reinterpret<uint8_t>(q) ^ cast<uint8_t>(128) : q;
-        scale_ = [=](const Expr &, const Expr &b, const Expr &c) { return weights.interleaved_scale(b, c); };
+        scale_ = [=](const Expr &s, const Expr &b, const Expr &c) { return weights.interleaved_scale(s, b, c); };
         zero_ = [=](const Expr &, const Expr &) { return Expr(); };
         minimum_ = [=](const Expr &b, const Expr &c) { return weights.interleaved_minimum(b, c); };
     }

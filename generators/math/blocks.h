@@ -17,10 +17,15 @@
  * | int4 | b_int4 [k / 2, n], b_scale [k / group_size, n] of f32, b_zero [k / group_size, n] of bytes | (q - zero) scale |
  * | int8 | b_int8 [k, n], and the same | (q - zero) scale, q from -128 to 127, zero from 0 to 255 is 128 too high |
  *
- * Of q4_0, q4_1 and q8_0 blocks of some columns may be interleaved, which halyard_interleave_blocks of halyard/blocks.h does:
- * b_q4_0_interleaved [18 columns, k / 32, ceil(n / columns)] has the scales of all columns, their minima, then four bytes of the first
- * column, of the second and so on, then the next four of each. A vector of them is of several columns, so that sums of four are in lanes
- * that are columns.
+ * Blocks of GGUF files may be interleaved, of some columns, which halyard_interleave_blocks of halyard/blocks.h does: a vector of them is of several
+ * columns, so that sums of four are in lanes that are columns. b_q4_0_interleaved [18 columns, k / 32, ceil(n / columns)], or of blocks of 256
+ * b_q4_k_interleaved [148 columns, k / 256, ceil(n / columns)], has one after the other, each of the first column, of the second and so on:
+ *
+ *   the scale (d) of f16, then of all columns the minimum (m)
+ *   s of the first 32 elements, of the next 32 and so on, a byte each (of q6_k two of 32), then t of them
+ *   fifth bits, or fifth and sixth, of 32 elements in 4 bytes, or 8, then of the next 32: in byte j of four, from the lowest bit on, those of elements
+ *   j, j + 4 .. j + 28
+ *   16 or 32 bytes of 32 elements, by fours, then of the next 32: byte i has element i in its low bits and element i + 16 in its high ones
  *
  * Of 16 bytes with q of 4 bits, byte i has element i in its low bits and element i + 16 in its high ones. Weights that are rounded to the
  * type of the rows have scales of that type too. The formats that begin with q
@@ -71,6 +76,26 @@ inline BlockLayout block_layout(BlockFormat format) {
     }
 }
 
+/** Where the parts of an interleaved block are, and its bytes: of one column. */
+struct PanelLayout {
+    int minimum, small, small_minimum, high, low, bytes;
+    int scales;  // of 32 elements
+};
+
+inline PanelLayout panel_layout(BlockFormat format) {
+    const BlockLayout file = block_layout(format);
+    const int blocks = file.elements / 32, extra = file.bits == 8 ? 0 : file.bits - 4;
+    PanelLayout panel = {};
+    panel.scales = format == BlockFormat::kQ6K ? 2 : 1;
+    panel.minimum = 2;
+    panel.small = file.minimum >= 0 ? 4 : 2;
+    panel.small_minimum = panel.small + (file.small >= 0 ? panel.scales * blocks : 0);
+    panel.high = panel.small_minimum + (file.small >= 0 && file.minimum >= 0 ? blocks : 0);
+    panel.low = panel.high + 4 * extra * blocks;
+    panel.bytes = panel.low + (file.bits == 8 ? 32 : 16) * blocks;
+    return panel;
+}
+
 class BlockWeights {
 public:
     static constexpr int kBlock = 32;  // elements of a column that are summed before they are scaled
@@ -96,6 +121,7 @@ public:
         using namespace Halide;
         format_ = format;
         layout_ = block_layout(format);
+        panel_ = panel_layout(format);
         group_size_ = group_size;
         if (plain() && group_size % kBlock != 0) {
             throw CompileError("group_size is a multiple of 32");
@@ -113,8 +139,8 @@ public:
             if (interleaved_ != 8 && interleaved_ != 16 && interleaved_ != 32) {
                 throw CompileError("interleaved is 8, 16 or 32 columns, or 0");
             }
-            if (format != BlockFormat::kQ4_0 && format != BlockFormat::kQ4_1 && format != BlockFormat::kQ8_0) {
-                throw CompileError("interleaved weights are of format=q4_0, format=q4_1 or format=q8_0");
+            if (plain()) {
+                throw CompileError("interleaved weights are blocks of GGUF files: of a format that begins with q");
             }
             name_ += "_interleaved";
         }
@@ -200,60 +226,103 @@ public:
         return low | cast<uint8_t>((top_bit >> cast<uint16_t>(15)) << cast<uint16_t>(4));
     }
 
+    /** Whether bits of a weight beyond the fourth are apart, and how many there are. */
+    int high_bits() const {
+        return bits() == 8 ? 0 : bits() - 4;
+    }
+
     /** The same of interleaved blocks: element 4 group + member of a half. Columns beyond the last are what fills the last panel up. */
     Halide::Expr interleaved_quant(const Halide::Expr &member, const Halide::Expr &group, const Halide::Expr &half,
                                    const Halide::Expr &block, const Halide::Expr &col) const {
         using namespace Halide;
-        const auto byte_of = [&](const Expr &four) { return interleaved_byte(layout_.low, 4, four, member, block, col); };
-        return bits() == 8 ? reinterpret<int8_t>(byte_of(4 * half + group)) : nibble(byte_of(group), half);
+        const auto byte_of = [&](const Expr &four) { return interleaved_byte(panel_.low, four, member, block, col); };
+        if (bits() == 8) {
+            return reinterpret<int8_t>(byte_of(4 * half + group));
+        }
+        const Expr low = nibble(byte_of(group), half);
+        if (high_bits() == 0) {
+            return low;
+        }
+        return low | raised(interleaved_byte(panel_.high, high_word(half), member, block, col), group, half);
     }
 
     /** Of panel `panel` of columns that are interleaved, the bytes `unit` that elements 4 unit to 4 unit + 3 of a block are in, the bits of elements
      * 16 further on in the high ones where they have 4; where they have 8, units 4 to 7 have those. Byte 4 lane + member is of member of a column. */
     Halide::Expr panel_byte(const Halide::Expr &byte, const Halide::Expr &unit, const Halide::Expr &block,
                             const Halide::Expr &panel) const {
-        using namespace Halide;
-        return (*bytes_)(layout_.low * interleaved_ + unit * (4 * interleaved_) + byte, block, min(panel, bytes_->dim(2).max()));
+        return of_panel(panel_.low, unit_of_block(unit, block, bits() == 8 ? 8 : 4), 4, byte, block, panel);
+    }
+
+    /** Likewise of the bits beyond the fourth of a half, where there are two of them; of both halves where there is one. */
+    Halide::Expr panel_high_byte(const Halide::Expr &byte, const Halide::Expr &half, const Halide::Expr &block,
+                                 const Halide::Expr &panel) const {
+        return of_panel(panel_.high, unit_of_block(high_word(half), block, high_bits()), 4, byte, block, panel);
     }
 
     /** The bytes of the scales of a panel's columns, two a column, and of the minima. */
     Halide::Expr panel_scale_byte(const Halide::Expr &byte, const Halide::Expr &block, const Halide::Expr &panel) const {
-        return panel_half_byte(layout_.scale, byte, block, panel);
+        return of_panel(0, 0, 2, byte, block, panel);
     }
     Halide::Expr panel_minimum_byte(const Halide::Expr &byte, const Halide::Expr &block, const Halide::Expr &panel) const {
-        return panel_half_byte(layout_.minimum, byte, block, panel);
+        return of_panel(panel_.minimum, 0, 2, byte, block, panel);
     }
 
-    /** The element of such a byte as f32, less its zero, of `half` 0 or 1. By an addition, which a GPU has eight times as many of as conversions. */
-    Halide::Expr element_of_byte(const Halide::Expr &byte, const Halide::Expr &half) const {
+    /** What the scale of a column is multiplied by, `which` of the scales() of a block, and its minimum. */
+    Halide::Expr panel_small_scale(const Halide::Expr &lane, const Halide::Expr &which, const Halide::Expr &block,
+                                   const Halide::Expr &panel) const {
+        return signed_small(of_panel(panel_.small, unit_of_block(which, block, scales()), 1, lane, block, panel));
+    }
+    Halide::Expr panel_small_minimum(const Halide::Expr &lane, const Halide::Expr &block, const Halide::Expr &panel) const {
+        return of_panel(panel_.small_minimum, unit_of_block(0, block, 1), 1, lane, block, panel);
+    }
+
+    /** The element of such a byte as f32, less its zero, of `half` 0 or 1. `high`: the byte of its other bits, if there are some. By an addition, which
+     * a GPU has eight times as many of as conversions. */
+    Halide::Expr element_of_byte(const Halide::Expr &byte, const Halide::Expr &high, const Halide::Expr &group,
+                                 const Halide::Expr &half) const {
         using namespace Halide;
         constexpr float kTwo23 = 8388608;  // whose lowest bit is 1
-        const Expr q = bits() == 8 ? byte ^ cast<uint8_t>(128) : nibble(byte, half);
-        const Expr raised = reinterpret<float>(cast<uint32_t>(q) | reinterpret<uint32_t>(Expr(kTwo23)));
-        return own_sum(raised, -(kTwo23 + float(bits() == 8 ? 128 : layout_.zero)));
+        Expr q = bits() == 8 ? byte ^ cast<uint8_t>(128) : nibble(byte, half);
+        q = high_bits() > 0 ? q | raised(high, group, half) : q;
+        const Expr raised_to = reinterpret<float>(cast<uint32_t>(q) | reinterpret<uint32_t>(Expr(kTwo23)));
+        return own_sum(raised_to, -(kTwo23 + float(bits() == 8 ? 128 : layout_.zero)));
     }
 
     /** Element i of a block of them as f32, less its zero: of the 32 bits that four elements are in, as these are whole lanes. */
     Halide::Expr interleaved_element(const Halide::Expr &i, const Halide::Expr &block, const Halide::Expr &col) const {
         using namespace Halide;
-        const Expr four = bits() == 8 ? i / 4 : i % 16 / 4, member = i % 4;
-        std::vector<Expr> bytes;
-        for (int j = 0; j < 4; j++) {
-            bytes.push_back(interleaved_byte(layout_.low, 4, four, j, block, col));
-        }
-        const Expr word = concat_bits(bytes);
+        const Expr member = i % 4, group = i % kLanes / 4, half = i / kLanes;
+        const auto word_of = [&](int first, const Expr &four) {
+            std::vector<Expr> bytes;
+            for (int j = 0; j < 4; j++) {
+                bytes.push_back(interleaved_byte(first, four, j, block, col));
+            }
+            return concat_bits(bytes);
+        };
         if (bits() == 8) {
-            return cast<float>(cast<int32_t>(word << cast<uint32_t>(24 - 8 * member)) >> 24);
+            return cast<float>(cast<int32_t>(word_of(panel_.low, i / 4) << cast<uint32_t>(24 - 8 * member)) >> 24);
         }
-        return cast<float>(cast<int32_t>((word >> cast<uint32_t>(8 * member + 4 * (i / 16))) & cast<uint32_t>(15)) - layout_.zero);
+        Expr q = (word_of(panel_.low, group) >> cast<uint32_t>(8 * member + 4 * half)) & cast<uint32_t>(15);
+        if (high_bits() > 0) {
+            const Expr high = word_of(panel_.high, high_word(half)) >> cast<uint32_t>(8 * member + high_shift(group, half));
+            q = q | ((high & cast<uint32_t>((1 << high_bits()) - 1)) << cast<uint32_t>(4));
+        }
+        return cast<float>(cast<int32_t>(q) - layout_.zero);
     }
 
-    /** Their scale and minimum as f32. */
-    Halide::Expr interleaved_scale(const Halide::Expr &block, const Halide::Expr &col) const {
-        return interleaved_half(layout_.scale, block, col);
+    /** Scale `which` of an interleaved block as f32, and its minimum. */
+    Halide::Expr interleaved_scale(const Halide::Expr &which, const Halide::Expr &block, const Halide::Expr &col) const {
+        using namespace Halide;
+        const Expr whole = interleaved_half(0, block, col);
+        if (!has_small()) {
+            return whole;
+        }
+        return own_product(whole, cast<float>(signed_small(interleaved_small(panel_.small, which, scales(), block, col))));
     }
     Halide::Expr interleaved_minimum(const Halide::Expr &block, const Halide::Expr &col) const {
-        return interleaved_half(layout_.minimum, block, col);
+        using namespace Halide;
+        const Expr whole = interleaved_half(panel_.minimum, block, col);
+        return has_small() ? own_product(-whole, cast<float>(interleaved_small(panel_.small_minimum, 0, 1, block, col))) : whole;
     }
 
     /** What of quant() stands for 0: the same for all weights, */
@@ -303,13 +372,13 @@ public:
         if (plain()) {
             return group_scale(block, col);
         }
-        const Expr of_file = from_bits(scale_bits(block, col));
-        return has_small() ? own_product(of_file, cast<float>(small_scale(which, block, col))) : of_file;
+        const Expr whole = from_bits(scale_bits(block, col));
+        return has_small() ? own_product(whole, cast<float>(small_scale(which, block, col))) : whole;
     }
     Halide::Expr minimum(const Halide::Expr &block, const Halide::Expr &col) const {
         using namespace Halide;
-        const Expr of_file = from_bits(minimum_bits(block, col));
-        return has_small() ? own_product(-of_file, cast<float>(small_minimum(block, col))) : of_file;
+        const Expr whole = from_bits(minimum_bits(block, col));
+        return has_small() ? own_product(-whole, cast<float>(small_minimum(block, col))) : whole;
     }
 
     /** Weight `k` of a column as f32. */
@@ -358,8 +427,8 @@ public:
     void constrain(const Halide::Expr &depth, bool whole = false) const {
         const Halide::Expr groups = depth / group_size_;
         if (interleaved_ != 0) {
-            bytes_->dim(0).set_bounds(0, layout_.bytes * interleaved_);
-            bytes_->dim(1).set_bounds(0, depth / layout_.elements).set_stride(layout_.bytes * interleaved_);
+            bytes_->dim(0).set_bounds(0, panel_.bytes * interleaved_);
+            bytes_->dim(1).set_bounds(0, depth / layout_.elements).set_stride(panel_.bytes * interleaved_);
             bytes_->dim(2).set_min(0);
         } else if (plain()) {
             bytes_->dim(0).set_bounds(0, depth / (format_ == BlockFormat::kInt8 ? 1 : 2));
@@ -382,22 +451,62 @@ private:
         return format_ == BlockFormat::kInt4 || format_ == BlockFormat::kInt8;
     }
 
-    // Byte `member` of unit `unit` of `size` bytes, of those that are interleaved from byte `first` of a block on.
-    Halide::Expr interleaved_byte(int first, int size, const Halide::Expr &unit, const Halide::Expr &member, const Halide::Expr &block,
-                                  const Halide::Expr &col) const {
-        using namespace Halide;
+    Halide::Expr of_file(const Halide::Expr &block) const {
+        return together() > 1 ? block / together() : block;
+    }
+
+    // Which of the parts of an interleaved block it is that is part `unit` of those that 32 elements have `count` of.
+    Halide::Expr unit_of_block(const Halide::Expr &unit, const Halide::Expr &block, int count) const {
+        return together() > 1 ? block % together() * count + unit : unit;
+    }
+
+    // Of parts of `size` bytes a column from byte `first` of a column on: byte `byte` of all columns of part `unit`.
+    Halide::Expr of_panel(int first, const Halide::Expr &unit, int size, const Halide::Expr &byte, const Halide::Expr &block,
+                          const Halide::Expr &panel) const {
+        return (*bytes_)((first + unit * size) * interleaved_ + byte, of_file(block), Halide::min(panel, bytes_->dim(2).max()));
+    }
+
+    // Byte `at` of a part of `size` bytes of a column.
+    Halide::Expr of_column(int first, const Halide::Expr &unit, int size, const Halide::Expr &at, const Halide::Expr &block,
+                           const Halide::Expr &col) const {
         // Not of the last column: Halide makes min(col, columns - 1) / interleaved of that, of which vectors along col are gathered.
-        const Expr panel = min(col / interleaved_, bytes_->dim(2).max());
-        return (*bytes_)(first * interleaved_ + (unit * interleaved_ + col % interleaved_) * size + member, block, panel);
+        return of_panel(first, unit, size, col % interleaved_ * size + at, block, col / interleaved_);
+    }
+
+    // Byte `member` of four of elements, or of their high bits.
+    Halide::Expr interleaved_byte(int first, const Halide::Expr &four, const Halide::Expr &member, const Halide::Expr &block,
+                                  const Halide::Expr &col) const {
+        const int count = first == panel_.low ? (bits() == 8 ? 8 : 4) : high_bits();
+        return of_column(first, unit_of_block(four, block, count), 4, member, block, col);
     }
 
     Halide::Expr interleaved_half(int first, const Halide::Expr &block, const Halide::Expr &col) const {
-        const auto byte_of = [&](int j) { return interleaved_byte(first, 2, 0, j, block, col); };
+        const auto byte_of = [&](int j) { return of_column(first, 0, 2, j, block, col); };
         return from_bits(Halide::concat_bits({byte_of(0), byte_of(1)}));
     }
 
-    Halide::Expr panel_half_byte(int first, const Halide::Expr &byte, const Halide::Expr &block, const Halide::Expr &panel) const {
-        return (*bytes_)(first * interleaved_ + byte, block, Halide::min(panel, bytes_->dim(2).max()));
+    Halide::Expr interleaved_small(int first, const Halide::Expr &which, int count, const Halide::Expr &block,
+                                   const Halide::Expr &col) const {
+        return of_column(first, unit_of_block(which, block, count), 1, 0, block, col);
+    }
+
+    // Those of q6_k have signs.
+    Halide::Expr signed_small(const Halide::Expr &byte) const {
+        return format_ == BlockFormat::kQ6K ? Halide::reinterpret<int8_t>(byte) : byte;
+    }
+
+    // In which four bytes the bits beyond the fourth of a half are, and from which bit of a byte on.
+    Halide::Expr high_word(const Halide::Expr &half) const {
+        return high_bits() == 2 ? half : Halide::Expr(0);
+    }
+    Halide::Expr high_shift(const Halide::Expr &group, const Halide::Expr &half) const {
+        return high_bits() == 2 ? 2 * group : 4 * half + group;
+    }
+
+    // Such bits of a byte, where they are in a weight.
+    Halide::Expr raised(const Halide::Expr &byte, const Halide::Expr &group, const Halide::Expr &half) const {
+        using namespace Halide;
+        return ((byte >> cast<uint8_t>(high_shift(group, half))) & cast<uint8_t>((1 << high_bits()) - 1)) << cast<uint8_t>(4);
     }
 
     // Byte `at` of the block of the file that has block `block` of 32.
@@ -405,7 +514,7 @@ private:
         if (format_ == BlockFormat::kInt4) {
             return (*bytes_)(block * layout_.bytes + at, col);
         }
-        return (*bytes_)(at, together() > 1 ? block / together() : block, col);
+        return (*bytes_)(at, of_file(block), col);
     }
 
     Halide::Expr word(const Halide::Expr &at, const Halide::Expr &block, const Halide::Expr &col) const {
@@ -440,6 +549,7 @@ private:
 
     BlockFormat format_ = BlockFormat::kQ4_0;
     BlockLayout layout_ = {};
+    PanelLayout panel_ = {};
     int group_size_ = kBlock, interleaved_ = 0;
     std::string name_;
     Halide::GeneratorInput<Halide::Buffer<>> *bytes_ = nullptr, *scale_ = nullptr, *zero_ = nullptr;

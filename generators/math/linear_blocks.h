@@ -35,7 +35,7 @@ public:
     /** How products are added up, a schedule's business: along k in SIMD lanes, or for several columns in these, of weights that are laid
      * out for that, once for many rows. */
     Halide::GeneratorParam<BlockSums> sums{"sums", BlockSums::kLanes, block_sums()};
-    /** Of q4_0, q4_1 and q8_0: blocks of so many columns are interleaved, by halyard_interleave_blocks; 0: none are. */
+    /** Of formats that begin with q: blocks of so many columns are interleaved, by halyard_interleave_blocks; 0: none are. */
     Number interleaved{"interleaved", 0, 0, 32};
 };
 
@@ -109,7 +109,7 @@ private:
                          const Halide::Expr &given_row) const {
         using namespace Halide;
         constexpr int kParts = 4, kPart = kBlock / kParts;
-        const Expr scaled = own_product(interleaved_element(k, block, col), interleaved_scale(block, col));
+        const Expr scaled = own_product(interleaved_element(k, block, col), interleaved_scale(scales() > 1 ? k / kLanes : 0, block, col));
         Func w_block = named("block"), quarter = named("quarter");
         w_block(col, k, block) = has_minimum() ? scaled + interleaved_minimum(block, col) : scaled;
         const RDom r({{0, kPart}, {0, depth / kBlock}}, "k"), parts(0, kParts, "k");

@@ -18,27 +18,31 @@
 
 namespace halyard {
 
-/** Funcs that a schedule may keep in registers, of names that begin with `name`: _bytes(byte, group, half, place, panel), _scale_bytes and, where
- * there are minima, _minimum_bytes(byte, group, place, panel), which are the same for all groups; what is made of them, _scale and _minimum(lane, group,
- * place, panel); and an f32,
- * _element(member, group, half, place, lane, panel). Words of 4 bits have both halves of a block, so that `half` of their bytes is 0. */
+/** Funcs that a schedule may keep in registers, of names that begin with `name`: _bytes(byte, group, half, place, panel), where bits of a weight are
+ * apart _high_bytes too, _scale_bytes and, where there are minima, _minimum_bytes(byte, group, place, panel), which are the same for all groups; where they
+ * are multiplied by others, _scale_small(lane, which, group, place, panel) and _minimum_small, which has no `which`; what is made of them,
+ * _scale and _minimum, likewise; and an f32, _element(member, group, half, place, lane, panel). Where bytes have what is of both halves of a
+ * block, `half` is 0. */
 class PanelWeights {
 public:
     /** `place`: variables that say which block along the depth is meant, and `block` that in them. */
     PanelWeights(const BlockWeights &weights, const std::string &name, const std::vector<Halide::Var> &place, const Halide::Expr &block)
         : element(name + "_element"), place_(place) {
         using namespace Halide;
-        const bool bytes_of_halves = weights.bits() == 8;
-        Func bytes(name + "_bytes");
+        const bool of_halves = weights.bits() == 8, high_of_halves = weights.high_bits() == 2;
+        Func bytes(name + "_bytes"), high(name + "_high_bytes");
         bytes(with_place({byte, group, half}, {panel})) =
-            weights.panel_byte(byte, bytes_of_halves ? 4 * half + group : Expr(group), block, panel);
-        const Func scale = halves(name + "_scale", weights.panel_scale_byte(byte, block, panel));
-        const auto byte_of = [&](const Expr &at) {
-            return bytes(with_place(std::vector<Expr>{at, group, bytes_of_halves ? Expr(half) : Expr(0)}, {panel}));
+            weights.panel_byte(byte, of_halves ? 4 * half + group : Expr(group), block, panel);
+        if (weights.high_bits() > 0) {
+            high(with_place({byte, group, half}, {panel})) = weights.panel_high_byte(byte, half, block, panel);
+        }
+        const auto byte_of = [&](const Func &func, bool halves) {
+            return func(with_place(std::vector<Expr>{4 * lane + member, group, halves ? Expr(half) : Expr(0)}, {panel}));
         };
-        Expr value = weights.element_of_byte(byte_of(4 * lane + member), half) * scale(with_place({lane, group}, {panel}));
+        const Expr more = weights.high_bits() > 0 ? byte_of(high, high_of_halves) : Expr();
+        Expr value = weights.element_of_byte(byte_of(bytes, of_halves), more, group, half) * scale_of(name + "_scale", weights, block);
         if (weights.has_minimum()) {
-            value = value + halves(name + "_minimum", weights.panel_minimum_byte(byte, block, panel))(with_place({lane, group}, {panel}));
+            value = value + minimum_of(name + "_minimum", weights, block);
         }
         element(with_place({member, group, half}, {lane, panel})) = value;
     }
@@ -57,17 +61,43 @@ private:
         return with_place(std::vector<Halide::Var>(first), std::vector<Halide::Var>(last));
     }
 
-    Halide::Func halves(const std::string &name, const Halide::Expr &value) {
+    // Numbers of f16, of two bytes each.
+    Halide::Expr halves(const std::string &name, const Halide::Expr &value) {
         using namespace Halide;
-        Func bytes(name + "_bytes"), result(name);
+        Func bytes(name + "_bytes");
         bytes(with_place({byte, group}, {panel})) = value;
         const auto byte_of = [&](const Expr &at) { return bytes(with_place(std::vector<Expr>{at, group}, {panel})); };
-        result(with_place({lane, group}, {panel})) = BlockWeights::from_bits(concat_bits({byte_of(2 * lane), byte_of(2 * lane + 1)}));
-        return result;
+        return BlockWeights::from_bits(concat_bits({byte_of(2 * lane), byte_of(2 * lane + 1)}));
+    }
+
+    Halide::Expr scale_of(const std::string &name, const BlockWeights &weights, const Halide::Expr &block) {
+        using namespace Halide;
+        Func result(name), small(name + "_small");
+        const Expr of_file = halves(name, weights.panel_scale_byte(byte, block, panel));
+        if (!weights.has_small()) {
+            result(with_place({lane, group}, {panel})) = of_file;
+            return result(with_place({lane, group}, {panel}));
+        }
+        small(with_place({lane, which, group}, {panel})) = weights.panel_small_scale(lane, which, block, panel);
+        result(with_place({lane, which, group}, {panel})) =
+            own_product(of_file, cast<float>(small(with_place({lane, which, group}, {panel}))));
+        return result(with_place(std::vector<Expr>{lane, weights.scales() > 1 ? Expr(half) : Expr(0), group}, {panel}));
+    }
+
+    Halide::Expr minimum_of(const std::string &name, const BlockWeights &weights, const Halide::Expr &block) {
+        using namespace Halide;
+        Func result(name), small(name + "_small");
+        Expr value = halves(name, weights.panel_minimum_byte(byte, block, panel));
+        if (weights.has_small()) {
+            small(with_place({lane, group}, {panel})) = weights.panel_small_minimum(lane, block, panel);
+            value = own_product(-value, cast<float>(small(with_place({lane, group}, {panel}))));
+        }
+        result(with_place({lane, group}, {panel})) = value;
+        return result(with_place({lane, group}, {panel}));
     }
 
     std::vector<Halide::Var> place_;
-    Halide::Var byte{"byte"}, member{"member"}, group{"group"}, half{"half"}, lane{"lane"}, panel{"panel"};
+    Halide::Var byte{"byte"}, member{"member"}, group{"group"}, half{"half"}, lane{"lane"}, panel{"panel"}, which{"which"};
 };
 
 /** Where a thread stands along the depth: member of a group of four neighbours, group, half of a block, and the block, which is that of a part in its

@@ -8,7 +8,7 @@ return schedule "gemm_q" {
 
   generator = {
     sums = "lanes",
-    format = tune { "q4_0", "q4_1", "q8_0", default = "q4_0" },
+    format = gemm_q.formats,
     interleaved = tune { 8, 16, 32, default = 16 },
     parts = tune { 4, 8, 16, 24, 32, default = 16 }, -- of the depth, by threads
   },

@@ -9,7 +9,7 @@ return schedule "gemm_q" {
 
   generator = {
     type = "float32", tf32 = "true", sums = "columns",
-    format = tune { "q4_0", "q4_1", "q8_0", default = "q4_0" },
+    format = gemm_q.formats,
     interleaved = tune { 8, 16, 32, default = 16 },
   },
 

@@ -370,7 +370,7 @@ local function interleaved_integers(out, product, o)
     local part = in_tile(w.part, acc, "k_y"):bound_extent("member", 4):bound_extent("group", 4):bound_extent("half", 2)
     over_columns(part:bound_extent("part", 2):vectorize "member"):unroll "part":unroll "group":unroll "half"
   end
-  over_columns(in_tile(w.scales, acc, "k_y"))
+  over_columns(in_tile(w.scales, acc, "k_y")):unroll "scale"
   if w.minimum then over_columns(in_tile(w.minimum, acc, "k_y")) end
   integers_of_tile(product, in_tile, over_tile)
 end

@@ -2,6 +2,9 @@
 
 local gemm_q = {}
 
+-- The formats that there are.
+gemm_q.formats = tune { "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k", default = "q4_0" }
+
 -- Computes a Func of few rows by threads, which have neighbouring columns of a panel, elements of a word, and some blocks of the depth: a
 -- load brings the words of `near` columns, which become f32 in registers, for all rows. Loads of several blocks are under way together.
 --
@@ -77,9 +80,17 @@ function gemm_q.by_threads(y, partial, gathered, p, o)
     end
     loaded(w.bytes, 4 * p.near)
     w.bytes:bound_extent("half", p.format == "q8_0" and 2 or 1):unroll "half"
-    for _, halves in ipairs(w.halves) do
-      loaded(halves.bytes, 2 * p.near)
-      of_lanes(halves.value, first and "turn" or "k_z")
+    if w.high then
+      loaded(w.high, 4 * p.near)
+      w.high:bound_extent("half", p.format == "q6_k" and 2 or 1):unroll "half"
+    end
+    for _, numbers in ipairs(w.numbers) do
+      loaded(numbers.bytes, 2 * p.near)
+      local of = { numbers.value, numbers.small }
+      for _, func in ipairs(of) do of_lanes(func, first and "turn" or "k_z") end
+      if numbers.small and numbers.of_scale then
+        for _, func in ipairs(of) do func:bound_extent("which", p.format == "q6_k" and 2 or 1):unroll "which" end
+      end
     end
     if not first then of_lanes(w.element, "k_x") end
   end
@@ -93,11 +104,16 @@ end
 
 -- The Funcs of a matrix whose names begin so (generators/math/panel_weights.h), for by_threads().
 function gemm_q.weights(k, name)
-  local halves = {}
+  local function maybe(part) return k:has(name .. part) and k[name .. part] or nil end
+  local numbers = {}
   for _, kind in ipairs { "_scale", "_minimum" } do
-    if k:has(name .. kind) then table.insert(halves, { bytes = k[name .. kind .. "_bytes"], value = k[name .. kind] }) end
+    if k:has(name .. kind) then
+      table.insert(numbers, {
+        bytes = k[name .. kind .. "_bytes"], value = k[name .. kind], small = maybe(kind .. "_small"), of_scale = kind == "_scale",
+      })
+    end
   end
-  return { bytes = k[name .. "_bytes"], halves = halves, element = k[name .. "_element"] }
+  return { bytes = k[name .. "_bytes"], high = maybe "_high_bytes", numbers = numbers, element = k[name .. "_element"] }
 end
 
 -- Versions by the rows of a call, as many of which a thread has. Of one row, it has registers for several blocks of the depth, and for

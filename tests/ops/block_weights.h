@@ -38,6 +38,20 @@ inline const std::map<std::string, BlockLayout> &block_layouts() {
     return layouts;
 }
 
+/** Of an interleaved block, in bytes of one column: the minimum, what both are multiplied by, the bits beyond the fourth, the others, and all. The
+ * scale comes first. */
+struct InterleavedLayout {
+    int minimum, small, small_minimum, high, low, bytes;
+};
+
+inline const std::map<std::string, InterleavedLayout> &interleaved_layouts() {
+    static const std::map<std::string, InterleavedLayout> layouts = {{"q4_0", {-1, -1, -1, -1, 2, 18}}, {"q4_1", {2, -1, -1, -1, 4, 20}},
+                                                                     {"q5_0", {-1, -1, -1, 2, 6, 22}},  {"q5_1", {2, -1, -1, 4, 8, 24}},
+                                                                     {"q8_0", {-1, -1, -1, -1, 2, 34}}, {"q4_k", {2, 4, 12, -1, 20, 148}},
+                                                                     {"q5_k", {2, 4, 12, 20, 52, 180}}, {"q6_k", {-1, 2, -1, 18, 82, 210}}};
+    return layouts;
+}
+
 /** Choices of a build whose weights are in blocks. */
 inline std::vector<Choice> block_choices() {
     return {{"interleaved", {"8", "16", "32"}},
@@ -65,8 +79,8 @@ inline std::string variant_of(const Assignments &build) {
 inline void settle_formats(Assignments &build) {
     if (variant_of(build) != "interleaved" && variant_of(build) != "tf32") {
         build.erase("interleaved");
-    } else if (build["format"] != "q4_1" && build["format"] != "q8_0") {
-        build["format"] = "q4_0";
+    } else if (build["format"].substr(0, 1) != "q") {
+        build["format"] = build["format"] == "int8" ? "q4_k" : "q6_k";
     }
     if (build["format"] != "int4" && build["format"] != "int8") {
         build.erase("zero_points");
@@ -215,31 +229,42 @@ inline BlockWeight of_block(const Tensor &b, const std::string &format, int i, i
     return {q * scale + least, std::fabs(q * scale) + std::fabs(least)};
 }
 
-/** Interleaved blocks as they lay in the file (halyard/blocks.h). */
-inline const Tensor &plain_blocks(const Problem &p, const std::string &name, const std::string &format) {
-    Tensor &plain = p.made[name + "_" + format];
-    if (plain.values.empty()) {
-        const Tensor &b = p[name + "_" + format + "_interleaved"];
-        const int bytes = format == "q4_0" ? 18 : format == "q4_1" ? 20 : 34, columns = b.extents[0] / bytes;
-        const int halves = block_layouts().at(format).low;
-        plain.extents = {bytes, b.extents[1], b.extents[2] * columns};
-        for (int col = 0; col < plain.extents[2]; col++) {
-            for (int block = 0; block < plain.extents[1]; block++) {
-                for (int at = 0; at < bytes; at++) {
-                    const int size = at < halves ? 2 : 4, first = at - (at < halves ? at : at - halves) % size;
-                    plain.values.push_back(b(first * columns + col % columns * size + at - first, block, col / columns));
-                }
-            }
-        }
+/** Element i of an interleaved block (halyard/blocks.h). */
+inline BlockWeight of_interleaved(const Tensor &b, const std::string &format, int i, int block, int column) {
+    const InterleavedLayout layout = interleaved_layouts().at(format);
+    const int columns = b.extents[0] / layout.bytes, panel = column / columns, c = column % columns, j = i / kOfBlock, l = i % kOfBlock;
+    // Byte `at` of a part of `size` bytes of the column.
+    const auto part = [&](int first, int size, int at) { return int(b(first * columns + c * size + at, block, panel)); };
+    const auto half = [&](int first) { return f16_at(b, first * columns + 2 * c, block, panel); };
+    const auto bits = [&](int first, int fours, int byte) { return part(first + 4 * (fours + byte / 4), 4, byte % 4); };
+    double scale = half(0), least = layout.minimum < 0 ? 0 : half(layout.minimum);
+    if (layout.small >= 0) {
+        const int byte = part(layout.small + (format == "q6_k" ? i / 16 : j), 1, 0);
+        scale *= format == "q6_k" ? int(int8_t(uint8_t(byte))) : byte;
     }
-    return plain;
+    if (layout.small_minimum >= 0) {
+        least *= -part(layout.small_minimum + j, 1, 0);
+    }
+    if (format == "q8_0") {
+        const double w = double(int8_t(uint8_t(bits(layout.low, 8 * j, l)))) * scale;
+        return {w, std::fabs(w)};
+    }
+    const int low = bits(layout.low, 4 * j, l % 16);
+    int q = l < 16 ? low % 16 : low / 16;
+    if (format == "q6_k") {
+        q += (bits(layout.high, 2 * j, l % 4 + l / 16 * 4) >> (2 * (l % 16 / 4))) % 4 * 16;
+    } else if (layout.high >= 0) {
+        q += (bits(layout.high, j, l % 4) >> (l / 4)) % 2 * 16;
+    }
+    const double w = (q - (format == "q4_0" ? 8 : format == "q5_0" ? 16 : format == "q6_k" ? 32 : 0)) * scale;
+    return {w + least, std::fabs(w) + std::fabs(least)};
 }
 
 /** Weight (i, col) of those called `name`. */
 inline BlockWeight block_weight(const Problem &p, const std::string &name, int i, int col) {
     for (const auto &[format, layout] : block_layouts()) {
         if (p.has(name + "_" + format + "_interleaved")) {
-            return of_block(plain_blocks(p, name, format), format, i % layout.elements, i / layout.elements, col);
+            return of_interleaved(p[name + "_" + format + "_interleaved"], format, i % layout.elements, i / layout.elements, col);
         }
         if (p.has(name + "_" + format)) {
             return of_block(p[name + "_" + format], format, i % layout.elements, i / layout.elements, col);
@@ -289,8 +314,8 @@ inline bool in_blocks(const Problem &p, const std::string &name) {
 inline int block_columns(const Problem &p, const std::string &name) {
     for (const auto &[format, layout] : block_layouts()) {
         if (p.has(name + "_" + format + "_interleaved")) {
-            const Tensor &blocks = plain_blocks(p, name, format);
-            return blocks.extents[2];
+            const Tensor &blocks = p[name + "_" + format + "_interleaved"];
+            return blocks.extents[2] * (blocks.extents[0] / interleaved_layouts().at(format).bytes);
         }
         if (p.has(name + "_" + format)) {
             return p[name + "_" + format].extents[2];
@@ -353,7 +378,7 @@ inline void fill_blocks(KernelArguments &arguments, const std::string &name, uin
         const auto scale_of = [&](int block, int col) { return by * ((col + block) % 3 == 0 ? -0.037 : 0.021 * (1 + col % 5)); };
         const auto minimum_of = [&](int block) { return of_minimum * (-0.11 + 0.02 * (block % 4)); };
         if (HostBuffer *b = find_buffer(arguments, name + "_" + format + "_interleaved")) {
-            const int columns = b->extents()[0] / (format == "q4_0" ? 18 : format == "q4_1" ? 20 : 34);
+            const int columns = b->extents()[0] / interleaved_layouts().at(format).bytes;
             for (int col = 0; col < b->extents()[2] * columns; col++) {
                 for (int block = 0; block < b->extents()[1]; block++) {
                     const int panel = col / columns, at = 2 * (col % columns);
@@ -384,14 +409,15 @@ inline bool make_blocks_integers(KernelArguments &arguments, const std::string &
     }
     bool found = false;
     for (const auto &[format, layout] : block_layouts()) {
+        const int of_panel = interleaved_layouts().at(format).bytes;
         for (const std::string ending : {"", "_interleaved"}) {
             HostBuffer *b = find_buffer(arguments, name + "_" + format + ending);
             found = found || b;
-            const int columns = ending.empty() ? 1 : b ? b->extents()[0] / (format == "q4_0" ? 18 : format == "q4_1" ? 20 : 34) : 0;
+            const int columns = ending.empty() ? 1 : b ? b->extents()[0] / of_panel : 0;
             for (int panel = 0; b && panel < b->extents()[2]; panel++) {
                 for (int block = 0; block < b->extents()[1]; block++) {
                     for (int col = 0; col < columns; col++) {
-                        set_f16(*b, layout.scale + 2 * col, block, panel, 1);
+                        set_f16(*b, (ending.empty() ? layout.scale : 0) + 2 * col, block, panel, 1);
                         if (layout.minimum >= 0) {
                             set_f16(*b, layout.minimum * columns + 2 * col, block, panel, -2);
                         }

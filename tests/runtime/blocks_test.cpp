@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -98,34 +99,97 @@ TEST_CASE("zero points of words become bytes") {
     }
 }
 
+// A block of a file and an interleaved one of a column, as the header and ggml-common.h have them.
+struct BlockLayout {
+    int bytes, elements, bits, halves, small, interleaved;
+};
+
+using Column = std::function<int(int)>;  // a byte
+
+int bits_at(int byte, int first, int count) {
+    return byte >> first & ((1 << count) - 1);
+}
+
+// Element i of a block of a file.
+int element_of_file(const BlockLayout &f, const Column &byte, int i) {
+    const int j = i / 32, l = i % 32;
+    if (f.bytes == 34) {
+        return byte(2 + i);
+    }
+    if (f.bytes == 210) {
+        return bits_at(byte(64 * (i / 128) + 32 * (j % 2) + l), j % 4 < 2 ? 0 : 4, 4) +
+               16 * bits_at(byte(128 + 32 * (i / 128) + l), 2 * (j % 4), 2);
+    }
+    if (f.elements == 256) {
+        const int low = bits_at(byte(f.bytes - 128 + 32 * (j / 2) + l), j % 2 * 4, 4);
+        return low + (f.bits == 5 ? 16 * bits_at(byte(16 + l), j, 1) : 0);
+    }
+    const int low = bits_at(byte(f.bytes - 16 + l % 16), l / 16 * 4, 4);
+    return low + (f.bits == 5 ? 16 * bits_at(byte(2 * f.halves + l / 8), l % 8, 1) : 0);
+}
+
+// What the scale of elements 32 j to 32 j + 31 is multiplied by, or of 16 of q6_k; from 8 on the minima.
+int small_of_file(const BlockLayout &f, const Column &byte, int j) {
+    if (f.bytes == 210) {
+        return byte(192 + j);
+    }
+    const int of = j % 8, first = j < 8 ? 4 : 8;
+    return of < 4 ? bits_at(byte(first + of), 0, 6) : bits_at(byte(8 + of), j < 8 ? 0 : 4, 4) + 16 * bits_at(byte(first + of - 4), 6, 2);
+}
+
+int element_of_panel(const BlockLayout &f, const Column &byte, int i) {
+    const int j = i / 32, l = i % 32, high = 2 * f.halves + f.small, blocks = f.elements / 32;
+    if (f.bits == 8) {
+        return byte(high + i);
+    }
+    const int low = bits_at(byte(high + 4 * (f.bits - 4) * blocks + 16 * j + l % 16), l / 16 * 4, 4);
+    const int of_high = f.bits == 5   ? bits_at(byte(high + 4 * j + l % 4), l / 4, 1)
+                        : f.bits == 6 ? bits_at(byte(high + 8 * j + 4 * (l / 16) + l % 4), 2 * (l % 16 / 4), 2)
+                                      : 0;
+    return low + 16 * of_high;
+}
+
 TEST_CASE("blocks of some columns are interleaved, and come back to the bit") {
-    for (const int bytes : {18, 20, 34}) {
+    for (const BlockLayout f : {BlockLayout{18, 32, 4, 1, 0, 18}, BlockLayout{20, 32, 4, 2, 0, 20}, BlockLayout{22, 32, 5, 1, 0, 22},
+                                BlockLayout{24, 32, 5, 2, 0, 24}, BlockLayout{34, 32, 8, 1, 0, 34}, BlockLayout{144, 256, 4, 2, 16, 148},
+                                BlockLayout{176, 256, 5, 2, 16, 180}, BlockLayout{210, 256, 6, 1, 16, 210}}) {
         for (const int columns : {8, 16, 32}) {
             for (const int n : {1, 16, 45}) {
-                INFO(bytes << " " << columns << " " << n);
-                const int blocks = 3, panels = (n + columns - 1) / columns, halves = bytes == 20 ? 2 : 1;
-                std::mt19937 random(uint32_t(bytes * 31 + n));
-                std::vector<uint8_t> plain(size_t(bytes * blocks * n)), beside(size_t(bytes * columns * blocks * panels), 0x5a);
+                INFO(f.bytes << " " << columns << " " << n);
+                const int blocks = 3, panels = (n + columns - 1) / columns, of_panel = f.interleaved * columns;
+                std::mt19937 random(uint32_t(f.bytes * 31 + n));
+                std::vector<uint8_t> plain(size_t(f.bytes * blocks * n)), beside(size_t(of_panel * blocks * panels), 0x5a);
                 for (uint8_t &b : plain) {
                     b = uint8_t(random());
                 }
-                const halyard_array from = array_of(plain.data(), "uint8", {bytes, blocks, n});
-                halyard_array to = array_of(beside.data(), "uint8", {bytes * columns, blocks, panels});
+                const halyard_array from = array_of(plain.data(), "uint8", {f.bytes, blocks, n});
+                halyard_array to = array_of(beside.data(), "uint8", {of_panel, blocks, panels});
                 REQUIRE(halyard_interleave_blocks(&from.buffer, &to.buffer) == 0);
                 size_t wrong = 0;
                 for (int col = 0; col < panels * columns; col++) {
                     for (int block = 0; block < blocks; block++) {
-                        const uint8_t *panel = &beside[size_t((col / columns * blocks + block) * bytes * columns)];
-                        for (int i = 0; i < bytes; i++) {
-                            const int size = i < 2 * halves ? 2 : 4, in_unit = (i - (size == 2 ? 0 : 2 * halves)) % size;
-                            const uint8_t expected = col < n ? plain[size_t((col * blocks + block) * bytes + i)] : 0;
-                            wrong += panel[(i - in_unit) * columns + col % columns * size + in_unit] != expected;
+                        const uint8_t *panel = &beside[size_t((col / columns * blocks + block) * of_panel)];
+                        const auto of_column = [&](int at) {  // parts of 2 bytes, of 1, of 4
+                            const int halves = 2 * f.halves, small = halves + f.small;
+                            const int size = at < halves ? 2 : at < small ? 1 : 4, in_part = (at < small ? at : at - small) % size;
+                            return int(panel[(at - in_part) * columns + col % columns * size + in_part]);
+                        };
+                        const uint8_t *block_of_file = col < n ? &plain[size_t((col * blocks + block) * f.bytes)] : nullptr;
+                        const auto of_file = [&](int at) { return block_of_file ? int(block_of_file[at]) : 0; };
+                        for (int h = 0; h < 2 * f.halves; h++) {
+                            wrong += of_column(h) != of_file((f.bytes == 210 ? 208 : 0) + h);
+                        }
+                        for (int j = 0; j < f.small; j++) {
+                            wrong += of_column(2 * f.halves + j) != small_of_file(f, of_file, j);
+                        }
+                        for (int i = 0; i < f.elements; i++) {
+                            wrong += element_of_panel(f, of_column, i) != element_of_file(f, of_file, i);
                         }
                     }
                 }
                 CHECK(wrong == 0);
                 std::vector<uint8_t> back(plain.size(), 0xa5);
-                halyard_array again = array_of(back.data(), "uint8", {bytes, blocks, n});
+                halyard_array again = array_of(back.data(), "uint8", {f.bytes, blocks, n});
                 REQUIRE(halyard_deinterleave_blocks(&to.buffer, &again.buffer) == 0);
                 CHECK(back == plain);
             }

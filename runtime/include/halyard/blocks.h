@@ -5,11 +5,22 @@
  * Weights from the layouts of files in those that gemm_q takes, and back to the bit.
  *
  * Blocks of GGUF files (Q4_0 to Q6_K) need no packing: gemm_q reads them as they lie. It is faster, in 8 bits by several times, where
- * blocks of some columns are interleaved once (interleaved=16):
+ * blocks of some columns are interleaved once (interleaved=16), and on a GPU it wants that:
  *
- *     blocks        [bytes, k / 32, n]: 18 bytes of Q4_0, 20 of Q4_1, 34 of Q8_0
- *     interleaved   [bytes * columns, k / 32, ceil(n / columns)], with 8, 16 or 32 columns: the scales of all columns, of Q4_1 their
- *                   minima, then bytes 0 to 3 of the weights of the first column, of the second and so on, then bytes 4 to 7 of each
+ *     format                 Q4_0   Q4_1   Q5_0   Q5_1   Q8_0   Q4_K   Q5_K   Q6_K
+ *     elements of a block      32     32     32     32     32    256    256    256
+ *     bytes of one             18     20     22     24     34    144    176    210
+ *     interleaved              18     20     22     24     34    148    180    210
+ *
+ *     blocks        [bytes, k / elements, n]
+ *     interleaved   [interleaved * columns, k / elements, ceil(n / columns)], with 8, 16 or 32 columns
+ *
+ * An interleaved block has one after the other, each of the first column, of the second and so on:
+ *
+ *     the scale d of f16, and then of all columns the minimum, if there is one
+ *     of blocks of 256 what d is multiplied by, a byte for 32 elements (of Q6_K for 16), then the same of minima
+ *     of each 32 elements the bits beyond the fourth, in 4 bytes (of Q6_K 8): bit i of byte j, or bits 2 (i % 4) of byte j + 4 (i / 4), of element j + 4 i
+ *     of each 32 elements 16 bytes, by fours: byte j has element j in its low bits and element j + 16 in its high ones; of Q8_0 32 bytes
  *
  * What fills up the last columns is 0. Files of GPTQ and AWQ have words of 32 bits
  * with eight weights each:
@@ -41,7 +52,7 @@ int halyard_unpack_int4(enum halyard_words layout, const struct halide_buffer_t 
  * which have them less one, else 0. Returns as above. */
 int halyard_pack_zeros(enum halyard_words layout, const struct halide_buffer_t *words, int more, struct halide_buffer_t *zeros);
 
-/** Blocks of GGUF files into interleaved ones, on the runtime's threads. The bytes of a block lie one after the other, columns and blocks
+/** Blocks of GGUF files into interleaved ones, on the runtime's threads, to the bit. The bytes of a block lie one after the other, columns and blocks
  * have any strides; gemm_q wants interleaved ones of a column dense. Returns as above. */
 int halyard_interleave_blocks(const struct halide_buffer_t *blocks, struct halide_buffer_t *interleaved);
 
