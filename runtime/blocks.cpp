@@ -429,6 +429,11 @@ int halyard_pack_zeros(halyard_words layout, const halide_buffer_t *words, int m
     return run(function, zeros_task, job);
 }
 
+int halyard_interleaved_bytes(int bytes) {
+    const BlockFormat *const format = block_format(bytes);
+    return format ? format->interleaved() : 0;
+}
+
 int halyard_interleave_blocks(const halide_buffer_t *blocks, halide_buffer_t *interleaved) {
     return interleave("halyard_interleave_blocks", blocks, interleaved, false);
 }

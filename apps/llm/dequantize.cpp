@@ -108,24 +108,6 @@ void one_block(TensorType type, const uint8_t *block, float *y) {
 
 }  // namespace
 
-std::vector<uint8_t> q8_0_of_q5_0(const Tensor &tensor) {
-    const int64_t from = block_size(TensorType::kQ5_0)->bytes, to = block_size(TensorType::kQ8_0)->bytes,
-                  blocks = int64_t(tensor.bytes) / from;
-    std::vector<uint8_t> result;
-    result.resize(size_t(blocks * to));
-    for (int64_t b = 0; b < blocks; b++) {
-        const uint8_t *block = tensor.data + b * from;
-        uint8_t *y = result.data() + b * to;
-        uint32_t high;
-        std::memcpy(y, block, 2);
-        std::memcpy(&high, block + 2, sizeof(high));
-        for (int i = 0; i < 32; i++) {
-            y[2 + i] = uint8_t(with_fifth_bit(block + 6, high, i) - 16);
-        }
-    }
-    return result;
-}
-
 float half_to_float(uint16_t bits) {
     const uint32_t sign = uint32_t(bits & 0x8000) << 16, exponent = (bits >> 10) & 31, mantissa = bits & 1023;
     float result;

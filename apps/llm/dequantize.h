@@ -7,7 +7,6 @@
  */
 
 #include <cstdint>
-#include <vector>
 
 #include "gguf.h"
 
@@ -16,9 +15,6 @@ namespace halyard_llm {
 /** Elements `first` to `first` + `count` of a tensor; both are multiples of its block. Throws std::runtime_error for a type that is
  * not known here. */
 void dequantize(const Tensor &tensor, int64_t first, int64_t count, float *result);
-
-/** A tensor of Q5_0 as blocks of Q8_0, which stand for the same numbers to the bit. */
-std::vector<uint8_t> q8_0_of_q5_0(const Tensor &tensor);
 
 /** An f16 by its bits. */
 float half_to_float(uint16_t bits);

@@ -17,19 +17,20 @@
 #include "llm_gated_silu.h"
 #include "llm_int8_q4_0.h"
 #include "llm_int8_q4_1.h"
+#include "llm_int8_q4_k.h"
+#include "llm_int8_q5_0.h"
+#include "llm_int8_q5_1.h"
+#include "llm_int8_q5_k.h"
+#include "llm_int8_q6_k.h"
 #include "llm_int8_q8_0.h"
 #include "llm_q4_0.h"
 #include "llm_q4_1.h"
-#include "llm_q8_0.h"
-#include "llm_int8_q4_k.h"
-#include "llm_int8_q5_k.h"
-#include "llm_int8_q6_k.h"
 #include "llm_q4_k.h"
+#include "llm_q5_0.h"
+#include "llm_q5_1.h"
 #include "llm_q5_k.h"
 #include "llm_q6_k.h"
-#include "llm_many_q4_k.h"
-#include "llm_many_q5_k.h"
-#include "llm_many_q6_k.h"
+#include "llm_q8_0.h"
 #include "llm_rms_norm.h"
 #include "llm_rope.h"
 #include "llm_rope_halves.h"
@@ -44,12 +45,13 @@ const Kernels &fused_kernels() {
         true,
         {{HALYARD_LLM_KERNEL(llm_int8_q4_0), HALYARD_LLM_KERNEL(llm_q4_0)},
          {HALYARD_LLM_KERNEL(llm_int8_q4_1), HALYARD_LLM_KERNEL(llm_q4_1)},
+         {HALYARD_LLM_KERNEL(llm_int8_q5_0), HALYARD_LLM_KERNEL(llm_q5_0)},
+         {HALYARD_LLM_KERNEL(llm_int8_q5_1), HALYARD_LLM_KERNEL(llm_q5_1)},
          {HALYARD_LLM_KERNEL(llm_int8_q8_0), HALYARD_LLM_KERNEL(llm_q8_0)},
-         {HALYARD_LLM_KERNEL(llm_f32), HALYARD_LLM_KERNEL(llm_f32)},
          {HALYARD_LLM_KERNEL(llm_int8_q4_k), HALYARD_LLM_KERNEL(llm_q4_k)},
          {HALYARD_LLM_KERNEL(llm_int8_q5_k), HALYARD_LLM_KERNEL(llm_q5_k)},
-         {HALYARD_LLM_KERNEL(llm_int8_q6_k), HALYARD_LLM_KERNEL(llm_q6_k)}},
-        {{}, {}, {}, {}, HALYARD_LLM_KERNEL(llm_many_q4_k), HALYARD_LLM_KERNEL(llm_many_q5_k), HALYARD_LLM_KERNEL(llm_many_q6_k)},
+         {HALYARD_LLM_KERNEL(llm_int8_q6_k), HALYARD_LLM_KERNEL(llm_q6_k)},
+         {HALYARD_LLM_KERNEL(llm_f32), HALYARD_LLM_KERNEL(llm_f32)}},
         HALYARD_LLM_KERNEL(llm_rms_norm),
         HALYARD_LLM_KERNEL(llm_rope),
         HALYARD_LLM_KERNEL(llm_rope_halves),

@@ -54,12 +54,12 @@ double floats(int64_t count) {
     return double(count) * sizeof(float);
 }
 
-constexpr int kMany = 12;  // rows from which on panels of f32 are quicker than dot products
-
 Kernels::Weights weights_of(TensorType type) {
     switch (type) {
     case TensorType::kQ4_0: return Kernels::kQ4_0;
     case TensorType::kQ4_1: return Kernels::kQ4_1;
+    case TensorType::kQ5_0: return Kernels::kQ5_0;
+    case TensorType::kQ5_1: return Kernels::kQ5_1;
     case TensorType::kQ8_0: return Kernels::kQ8_0;
     case TensorType::kQ4_K: return Kernels::kQ4_K;
     case TensorType::kQ5_K: return Kernels::kQ5_K;
@@ -94,36 +94,22 @@ void multiply(const Step &step, bool exact, const float *a, const Product &w, in
         BufferView<2> added(kFloatType, first + column, dim(part.n, 1), dim(rows, residual ? w.columns() : 0));
         BufferView<2> y_rows(kFloatType, y + column, dim(part.n, 1), dim(rows, w.columns()));
         Rows a_rows(a, part.k, rows);
-        const bool blocks_of_type = part.type != TensorType::kF32;
-        const Kernels::Weights weights = weights_of(part.type);
-        const Kernel<Kernels::Product> &many = step.kernels.of_many_rows[weights];
-        const bool of_many = rows >= kMany && many.call, by_floats = exact || of_many || !blocks_of_type;
-        const Kernel<Kernels::Product> &kernel = of_many ? many : step.kernels.products[weights][exact];
-        if (!kernel.call) {
-            throw std::runtime_error("the unfused kernels have no products of these weights by rows in 8 bits");
-        }
-        const BlockSize *block = block_size(part.type);
-        const int64_t blocks = part.k / block->elements, panel = blocks * block->bytes * kInterleaved;
+        const Kernel<Kernels::Product> &kernel = step.kernels.products[weights_of(part.type)][exact];
         const double count = double(part.n) * double(part.k);
         Work work;
-        work.exact = by_floats;
-        work.memory = double(part.n) * double(blocks * block->bytes);
+        work.exact = exact || !part.interleaved;
         // Sums, and what is added to them, are written and read again where nothing is fused, and so are unpacked weights.
         const bool fused = step.kernels.fused;
         work.between = floats(int64_t(rows) * (part.k + part.n * ((residual ? 2 : 1) + (fused ? 0 : 6))));
-        if (part.interleaved && !fused) {
-            work.between += 2 * count * (exact ? sizeof(float) : 1);
-        }
         work.operations = 2 * count * rows;
         if (part.interleaved) {
-            BufferView<3> panels(kByteType, part.data, dim(block->bytes * kInterleaved, 1), dim(blocks, block->bytes * kInterleaved),
-                                 dim((part.n + kInterleaved - 1) / kInterleaved, panel));
+            const Panels p = panels_of(part.type, part.k, part.n);
+            work.memory = double(p.all()) * part.n / double(p.panels * kInterleaved);
+            work.between += fused ? 0 : 2 * count * (exact ? sizeof(float) : 1);
+            BufferView<3> panels(kByteType, part.data, dim(p.bytes, 1), dim(p.blocks, p.bytes), dim(p.panels, p.blocks * p.bytes));
             run(step, kernel.name, work, [&] { return kernel.call(a_rows, panels, added, y_rows); });
-        } else if (blocks_of_type) {
-            BufferView<3> columns(kByteType, part.data, dim(block->bytes, 1), dim(blocks, block->bytes),
-                                  dim(part.n, blocks * block->bytes));
-            run(step, kernel.name, work, [&] { return kernel.call(a_rows, columns, added, y_rows); });
         } else {
+            work.memory = floats(int64_t(part.n) * part.k);
             run(step, kernel.name, work, [&] { return kernel.call(a_rows, Rows(part.data, part.k, part.n), added, y_rows); });
         }
         column += part.n;

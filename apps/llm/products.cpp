@@ -14,10 +14,15 @@ namespace halyard_llm {
 namespace {
 
 bool is_interleaved(TensorType type) {
-    return type == TensorType::kQ4_0 || type == TensorType::kQ4_1 || type == TensorType::kQ8_0;
+    return halyard_interleaved_bytes(int(block_size(type)->bytes)) > 0;
 }
 
 }  // namespace
+
+Panels panels_of(TensorType type, int k, int n) {
+    const BlockSize &size = *block_size(type);
+    return {halyard_interleaved_bytes(int(size.bytes)) * kInterleaved, k / size.elements, (int64_t(n) + kInterleaved - 1) / kInterleaved};
+}
 
 Product::Product(const std::vector<const Matrix *> &matrices, bool joined) {
     for (size_t i = 0; i < matrices.size();) {
@@ -52,16 +57,14 @@ void Product::add_interleaved(const std::vector<const Matrix *> &matrices) {
         plain = joined.data();
     }
     constexpr size_t kLine = 64;
-    const int64_t panels = (n + kInterleaved - 1) / kInterleaved;
-    const size_t bytes = size_t(panels * kInterleaved * column);
-    memory_.emplace_back(static_cast<uint8_t *>(std::aligned_alloc(kLine, (bytes + kLine) / kLine * kLine)));
+    const Panels p = panels_of(first.type, first.k, n);
+    memory_.emplace_back(static_cast<uint8_t *>(std::aligned_alloc(kLine, (size_t(p.all()) + kLine) / kLine * kLine)));
     uint8_t *memory = memory_.back().get();
     if (!memory) {
         throw std::bad_alloc();
     }
     BufferView<3> from(kByteType, plain, dim(size.bytes, 1), dim(blocks, size.bytes), dim(n, column));
-    BufferView<3> to(kByteType, memory, dim(size.bytes * kInterleaved, 1), dim(blocks, size.bytes * kInterleaved),
-                     dim(panels, column * kInterleaved));
+    BufferView<3> to(kByteType, memory, dim(p.bytes, 1), dim(p.blocks, p.bytes), dim(p.panels, p.blocks * p.bytes));
     if (halyard_interleave_blocks(from, to) != 0) {
         throw std::runtime_error(halyard_last_error());
     }

@@ -19,8 +19,17 @@ namespace halyard_llm {
 /** Columns whose blocks are interleaved: the lanes of the widest vectors. */
 constexpr int kInterleaved = 16;
 
-/** Matrices side by side. Neighbours in blocks of 32 of the same type are one part if they are to be joined; f32 and blocks of
- * 256 stay where they are. */
+/** How interleaved blocks of k x n weights of a type lie: bytes of one of kInterleaved columns, blocks of a column, and panels of columns. */
+struct Panels {
+    int64_t bytes, blocks, panels;
+
+    int64_t all() const {
+        return bytes * blocks * panels;
+    }
+};
+Panels panels_of(TensorType type, int k, int n);
+
+/** Matrices side by side. Neighbours in blocks of the same type are one part if they are to be joined; f32 stays where it is. */
 class Product {
 public:
     struct Part {

@@ -7,13 +7,20 @@
 #include "llm_unfused_gated_silu.h"
 #include "llm_unfused_int8_q4_0.h"
 #include "llm_unfused_int8_q4_1.h"
+#include "llm_unfused_int8_q4_k.h"
+#include "llm_unfused_int8_q5_0.h"
+#include "llm_unfused_int8_q5_1.h"
+#include "llm_unfused_int8_q5_k.h"
+#include "llm_unfused_int8_q6_k.h"
 #include "llm_unfused_int8_q8_0.h"
 #include "llm_unfused_q4_0.h"
 #include "llm_unfused_q4_1.h"
-#include "llm_unfused_q8_0.h"
 #include "llm_unfused_q4_k.h"
+#include "llm_unfused_q5_0.h"
+#include "llm_unfused_q5_1.h"
 #include "llm_unfused_q5_k.h"
 #include "llm_unfused_q6_k.h"
+#include "llm_unfused_q8_0.h"
 #include "llm_unfused_rms_norm.h"
 #include "llm_unfused_rope.h"
 #include "llm_unfused_rope_halves.h"
@@ -25,12 +32,13 @@ const Kernels &unfused_kernels() {
         false,
         {{HALYARD_LLM_KERNEL(llm_unfused_int8_q4_0), HALYARD_LLM_KERNEL(llm_unfused_q4_0)},
          {HALYARD_LLM_KERNEL(llm_unfused_int8_q4_1), HALYARD_LLM_KERNEL(llm_unfused_q4_1)},
+         {HALYARD_LLM_KERNEL(llm_unfused_int8_q5_0), HALYARD_LLM_KERNEL(llm_unfused_q5_0)},
+         {HALYARD_LLM_KERNEL(llm_unfused_int8_q5_1), HALYARD_LLM_KERNEL(llm_unfused_q5_1)},
          {HALYARD_LLM_KERNEL(llm_unfused_int8_q8_0), HALYARD_LLM_KERNEL(llm_unfused_q8_0)},
-         {HALYARD_LLM_KERNEL(llm_unfused_f32), HALYARD_LLM_KERNEL(llm_unfused_f32)},
-         {{}, HALYARD_LLM_KERNEL(llm_unfused_q4_k)},
-         {{}, HALYARD_LLM_KERNEL(llm_unfused_q5_k)},
-         {{}, HALYARD_LLM_KERNEL(llm_unfused_q6_k)}},
-        {},
+         {HALYARD_LLM_KERNEL(llm_unfused_int8_q4_k), HALYARD_LLM_KERNEL(llm_unfused_q4_k)},
+         {HALYARD_LLM_KERNEL(llm_unfused_int8_q5_k), HALYARD_LLM_KERNEL(llm_unfused_q5_k)},
+         {HALYARD_LLM_KERNEL(llm_unfused_int8_q6_k), HALYARD_LLM_KERNEL(llm_unfused_q6_k)},
+         {HALYARD_LLM_KERNEL(llm_unfused_f32), HALYARD_LLM_KERNEL(llm_unfused_f32)}},
         HALYARD_LLM_KERNEL(llm_unfused_rms_norm),
         HALYARD_LLM_KERNEL(llm_unfused_rope),
         HALYARD_LLM_KERNEL(llm_unfused_rope_halves),

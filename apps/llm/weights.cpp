@@ -49,6 +49,8 @@ Matrix matrix_of(const Gguf &file, const std::string &name, int k, int n) {
     switch (tensor.type) {
     case TensorType::kQ4_0:
     case TensorType::kQ4_1:
+    case TensorType::kQ5_0:
+    case TensorType::kQ5_1:
     case TensorType::kQ8_0:
     case TensorType::kQ4_K:
     case TensorType::kQ5_K:
@@ -56,11 +58,6 @@ Matrix matrix_of(const Gguf &file, const std::string &name, int k, int n) {
     case TensorType::kF32:
         matrix.type = tensor.type;
         matrix.data = tensor.data;
-        break;
-    case TensorType::kQ5_0:
-        matrix.type = TensorType::kQ8_0;
-        matrix.blocks = q8_0_of_q5_0(tensor);
-        matrix.data = matrix.blocks.data();
         break;
     default: matrix.copy = floats_of(file, tensor); matrix.data = reinterpret_cast<const uint8_t *>(matrix.copy.data());
     }

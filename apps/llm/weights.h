@@ -2,7 +2,7 @@
 #define HALYARD_LLM_WEIGHTS_H
 
 /** \file
- * The weights of a model: matrices as they lie in the file where kernels read them so, else copies in Q8_0 or f32.
+ * The weights of a model: matrices as they lie in the file where kernels read them so, else copies in f32.
  */
 
 #include <memory>
@@ -16,10 +16,9 @@ namespace halyard_llm {
 /** n columns of k elements: a row of k times it is a row of n. */
 struct Matrix {
     int k = 0, n = 0;
-    TensorType type = TensorType::kF32;  // Q4_0, Q4_1, Q8_0, Q4_K, Q5_K, Q6_K or F32
+    TensorType type = TensorType::kF32;  // Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K or F32
     const uint8_t *data = nullptr;
-    std::vector<float> copy;      // of types that no kernel reads
-    std::vector<uint8_t> blocks;  // of Q5_0, as Q8_0
+    std::vector<float> copy;  // of types that no kernel reads
 
     bool there() const {
         return data != nullptr;

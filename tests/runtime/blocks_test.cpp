@@ -164,6 +164,7 @@ TEST_CASE("blocks of some columns are interleaved, and come back to the bit") {
                 }
                 const halyard_array from = array_of(plain.data(), "uint8", {f.bytes, blocks, n});
                 halyard_array to = array_of(beside.data(), "uint8", {of_panel, blocks, panels});
+                REQUIRE(halyard_interleaved_bytes(f.bytes) == f.interleaved);
                 REQUIRE(halyard_interleave_blocks(&from.buffer, &to.buffer) == 0);
                 size_t wrong = 0;
                 for (int col = 0; col < panels * columns; col++) {

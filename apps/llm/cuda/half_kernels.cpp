@@ -8,24 +8,10 @@
 #include "llm_cuda_half_product.h"
 #include "llm_cuda_half_swiglu.h"
 #include "llm_cuda_narrow.h"
-#include "llm_cuda_unpack_q4_0.h"
-#include "llm_cuda_unpack_q4_1.h"
-#include "llm_cuda_unpack_q8_0.h"
 
 namespace halyard_llm {
 
 using halyard_apps::check_cuda;
-
-void unpack_on_device(const ProductOnDevice::Part &part, uint64_t y) {
-    if (part.type == TensorType::kF32) {
-        narrow_on_device(part.data, part.k, part.n, y);
-        return;
-    }
-    const auto kernel = part.type == TensorType::kQ4_0   ? llm_cuda_unpack_q4_0
-                        : part.type == TensorType::kQ4_1 ? llm_cuda_unpack_q4_1
-                                                         : llm_cuda_unpack_q8_0;
-    check_cuda(kernel(blocks_of(part), Rows(kHalf, y, part.k, part.n)), "weights as f16");
-}
 
 void narrow_on_device(uint64_t x, int columns, int rows, uint64_t y) {
     check_cuda(llm_cuda_narrow(Rows(kFloat, x, columns, rows), Rows(kHalf, y, columns, rows)), "rows as f16");

@@ -11,9 +11,6 @@
 
 namespace halyard_llm {
 
-/** A part of a product as f16: [k, n]. */
-void unpack_on_device(const ProductOnDevice::Part &part, uint64_t y);
-
 /** y = x in f16. */
 void narrow_on_device(uint64_t x, int columns, int rows, uint64_t y);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "half_kernels.h"
+#include "kernels.h"
 #include "stream.h"
 
 namespace halyard_llm {
@@ -37,7 +38,11 @@ HalfWeights::Layer place(const WeightsOnDevice::Layer &layer, Places &places) {
 
 void unpack(const ProductOnDevice &product, uint64_t to) {
     for (const ProductOnDevice::Part &part : product.parts) {
-        unpack_on_device(part, to);
+        if (part.type == TensorType::kF32) {
+            narrow_on_device(part.data, part.k, part.n, to);
+        } else {
+            unpack_on_device(part, to);
+        }
         to += uint64_t(part.k) * uint64_t(part.n) * kElement;
     }
 }

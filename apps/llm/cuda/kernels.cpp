@@ -1,5 +1,9 @@
 #include "kernels.h"
 
+#include <algorithm>
+#include <map>
+
+#include "formats.inc"
 #include "views.h"
 
 #include "llm_cuda_add.h"
@@ -16,31 +20,10 @@
 #include "llm_cuda_f32.h"
 #include "llm_cuda_gated_gelu_tanh.h"
 #include "llm_cuda_gated_silu.h"
-#include "llm_cuda_gelu_tanh_q4_0.h"
-#include "llm_cuda_gelu_tanh_q4_1.h"
-#include "llm_cuda_gelu_tanh_q8_0.h"
-#include "llm_cuda_half_q4_0.h"
-#include "llm_cuda_half_q4_1.h"
-#include "llm_cuda_half_q8_0.h"
-#include "llm_cuda_head_q4_0.h"
-#include "llm_cuda_head_q4_1.h"
-#include "llm_cuda_head_q8_0.h"
 #include "llm_cuda_largest.h"
 #include "llm_cuda_many_f32.h"
-#include "llm_cuda_many_q4_0.h"
-#include "llm_cuda_many_q4_1.h"
-#include "llm_cuda_many_q8_0.h"
-#include "llm_cuda_normed_q4_0.h"
-#include "llm_cuda_normed_q4_1.h"
-#include "llm_cuda_normed_q8_0.h"
-#include "llm_cuda_q4_0.h"
-#include "llm_cuda_q4_1.h"
-#include "llm_cuda_q8_0.h"
 #include "llm_cuda_rms_norm.h"
 #include "llm_cuda_sample.h"
-#include "llm_cuda_silu_q4_0.h"
-#include "llm_cuda_silu_q4_1.h"
-#include "llm_cuda_silu_q8_0.h"
 #include "llm_cuda_turn_halves.h"
 #include "llm_cuda_turn_halves_one.h"
 #include "llm_cuda_turn_neighbours.h"
@@ -62,24 +45,31 @@ using ProductKernel = int(Array a, Array b, Array residual, Array y);
 
 using NormedKernel = int(Array x, Array b, Array norm, float eps, Array residual, Array y);
 using GatedKernel = int(Array x, Array b, Array norm, float eps, Array y);
+using UnpackKernel = int(Array b, Array y);
 
 /** Products of a type of weights; those that are null are computed step by step. */
 struct ProductKernels {
-    ProductKernel *few, *many, *half;
-    NormedKernel *normed, *head;  // few columns, and many
-    GatedKernel *silu, *gelu_tanh;
+    ProductKernel *few, *many, *half = nullptr;
+    NormedKernel *normed = nullptr, *head = nullptr;  // few columns, and many
+    GatedKernel *silu = nullptr, *gelu_tanh = nullptr;
+    UnpackKernel *unpack = nullptr;  // as f16
 };
 
-#define HALYARD_LLM_PRODUCTS(type)                                                                                                         \
-    {                                                                                                                                      \
-        llm_cuda_##type, llm_cuda_many_##type, llm_cuda_half_##type, llm_cuda_normed_##type, llm_cuda_head_##type, llm_cuda_silu_##type,   \
-            llm_cuda_gelu_tanh_##type                                                                                                      \
-    }
+#define HALYARD_LLM_PRODUCTS(type, name)                                                                                                   \
+    {TensorType::type,                                                                                                                     \
+     {llm_cuda_##name, llm_cuda_many_##name, llm_cuda_half_##name, llm_cuda_normed_##name, llm_cuda_head_##name, llm_cuda_silu_##name,     \
+      llm_cuda_gelu_tanh_##name, llm_cuda_unpack_##name}},
+
+/** Of weights in blocks. */
+const std::map<TensorType, ProductKernels> &block_kernels() {
+    static const std::map<TensorType, ProductKernels> kernels = {HALYARD_LLM_FORMATS(HALYARD_LLM_PRODUCTS)};
+    return kernels;
+}
 
 const ProductKernels &kernels_of(TensorType type) {
-    static const ProductKernels q4_0 = HALYARD_LLM_PRODUCTS(q4_0), q4_1 = HALYARD_LLM_PRODUCTS(q4_1), q8_0 = HALYARD_LLM_PRODUCTS(q8_0),
-                                f32 = {llm_cuda_f32, llm_cuda_many_f32, nullptr, nullptr, nullptr, nullptr, nullptr};
-    return type == TensorType::kQ4_0 ? q4_0 : type == TensorType::kQ4_1 ? q4_1 : type == TensorType::kQ8_0 ? q8_0 : f32;
+    static const ProductKernels f32 = {llm_cuda_f32, llm_cuda_many_f32};
+    const auto found = block_kernels().find(type);
+    return found == block_kernels().end() ? f32 : found->second;
 }
 
 /** A residual of one row that has no distance to the next one is a bias: one library serves both. */
@@ -104,39 +94,50 @@ DeviceView<4> of_rows(const HeadsOnDevice &h, halide_type_t type, uint64_t rows_
     return DeviceView<4>(type, rows_at, dim(h.width, 1), dim(rows, row), dim(h.heads, h.width), dim(1, row * rows));
 }
 
-}  // namespace
-
-void multiply_on_device(uint64_t a, const ProductOnDevice &w, int rows, const Added &more, uint64_t y) {
+/** Parts side by side, each with its columns of the results and of what is added. */
+template<typename Multiply>
+void by_parts(const ProductOnDevice &w, int rows, const Added &more, uint64_t y, const Multiply &multiply) {
     const int64_t columns = w.columns();
     int64_t column = 0;
     for (const ProductOnDevice::Part &part : w.parts) {
-        Rows a_rows(kFloat, a, part.k, rows);
         auto more_rows = added(more, column, columns, part.n, rows);
         DeviceView<2> y_rows(kFloat, y + uint64_t(column) * sizeof(float), dim(part.n, 1), dim(rows, columns));
-        const ProductKernels &kernels = kernels_of(part.type);
-        ProductKernel *const kernel = rows >= kMany ? kernels.many : kernels.few;
-        if (part.type == TensorType::kF32) {
-            check_cuda(kernel(a_rows, Rows(kFloat, part.data, part.k, part.n), more_rows, y_rows), "product");
-        } else {
-            check_cuda(kernel(a_rows, blocks_of(part), more_rows, y_rows), "product");
-        }
+        multiply(part, kernels_of(part.type), more_rows, y_rows);
         column += part.n;
     }
 }
 
+}  // namespace
+
+bool has_products_of(TensorType type) {
+    return block_kernels().count(type) != 0;
+}
+
 bool is_fused(const ProductOnDevice &w, int rows, bool halves) {
     constexpr int kBlock = 32;
-    return rows < kMany && w.parts.size() == 1 && kernels_of(w.parts[0].type).normed && (!halves || w.parts[0].n % (2 * kBlock) == 0);
+    const auto of_part = [&](const ProductOnDevice::Part &part) { return kernels_of(part.type).normed != nullptr; };
+    return rows < kMany && std::all_of(w.parts.begin(), w.parts.end(), of_part) &&
+           (!halves || (w.parts.size() == 1 && w.parts[0].n % (2 * kBlock) == 0));
+}
+
+void multiply_on_device(uint64_t a, const ProductOnDevice &w, int rows, const Added &more, uint64_t y) {
+    by_parts(w, rows, more, y,
+             [&](const ProductOnDevice::Part &part, const ProductKernels &kernels, DeviceView<2> &added, DeviceView<2> &to) {
+                 Rows a_rows(kFloat, a, part.k, rows);
+                 ProductKernel *const kernel = rows >= kMany ? kernels.many : kernels.few;
+                 check_cuda(part.type == TensorType::kF32 ? kernel(a_rows, Rows(kFloat, part.data, part.k, part.n), added, to)
+                                                          : kernel(a_rows, blocks_of(part), added, to),
+                            "product");
+             });
 }
 
 void multiply_normed_on_device(uint64_t x, uint64_t weight, float eps, const ProductOnDevice &w, int rows, const Added &more, uint64_t y) {
-    const ProductOnDevice::Part &part = w.parts[0];
-    auto more_rows = added(more, 0, part.n, part.n, rows);
-    const ProductKernels &kernels = kernels_of(part.type);
-    check_cuda((part.n > kMostOfLayers ? kernels.head : kernels.normed)(Rows(kFloat, x, part.k, rows), blocks_of(part),
-                                                                        Vector(kFloat, weight, part.k), eps, more_rows,
-                                                                        Rows(kFloat, y, part.n, rows)),
-               "norm and product");
+    by_parts(w, rows, more, y,
+             [&](const ProductOnDevice::Part &part, const ProductKernels &kernels, DeviceView<2> &added, DeviceView<2> &to) {
+                 NormedKernel *const kernel = part.n > kMostOfLayers ? kernels.head : kernels.normed;
+                 check_cuda(kernel(Rows(kFloat, x, part.k, rows), blocks_of(part), Vector(kFloat, weight, part.k), eps, added, to),
+                            "norm and product");
+             });
 }
 
 void gate_normed_on_device(bool gelu, uint64_t x, uint64_t weight, float eps, const ProductOnDevice &w, int rows, uint64_t y) {
@@ -148,10 +149,14 @@ void gate_normed_on_device(bool gelu, uint64_t x, uint64_t weight, float eps, co
 }
 
 void multiply_half_on_device(uint64_t a, const ProductOnDevice &w, int rows, const Added &more, uint64_t y) {
-    const ProductOnDevice::Part &part = w.parts[0];
-    auto more_rows = added(more, 0, part.n, part.n, rows);
-    check_cuda(kernels_of(part.type).half(Rows(kHalf, a, part.k, rows), blocks_of(part), more_rows, Rows(kFloat, y, part.n, rows)),
-               "product of f16");
+    by_parts(w, rows, more, y,
+             [&](const ProductOnDevice::Part &part, const ProductKernels &kernels, DeviceView<2> &added, DeviceView<2> &to) {
+                 check_cuda(kernels.half(Rows(kHalf, a, part.k, rows), blocks_of(part), added, to), "product of f16");
+             });
+}
+
+void unpack_on_device(const ProductOnDevice::Part &part, uint64_t y) {
+    check_cuda(kernels_of(part.type).unpack(blocks_of(part), Rows(kHalf, y, part.k, part.n)), "weights as f16");
 }
 
 void norm_on_device(uint64_t x, uint64_t weight, int columns, int rows, float eps, uint64_t y) {

@@ -23,6 +23,12 @@ struct Added {
 };
 void multiply_on_device(uint64_t a, const ProductOnDevice &w, int rows, const Added &more, uint64_t y);
 
+/** Whether weights in blocks of this type are multiplied as they are. */
+bool has_products_of(TensorType type);
+
+/** Such weights as f16, column by column. */
+void unpack_on_device(const ProductOnDevice::Part &part, uint64_t y);
+
 /** Whether kernels of few rows do what stands before or behind a product in one pass: the next three functions; gate and up too if `halves`
  * of its columns begin where blocks of the next product do. */
 bool is_fused(const ProductOnDevice &w, int rows, bool halves = false);

@@ -8,7 +8,6 @@
 #include <cstdint>
 
 #include "common/device_block.h"
-#include "dequantize.h"
 #include "weights_on_device.h"
 
 namespace halyard_llm {
@@ -32,10 +31,8 @@ public:
 
 /** The weights of a part of a product: interleaved blocks. */
 inline DeviceView<3> blocks_of(const ProductOnDevice::Part &part) {
-    const BlockSize &size = *block_size(part.type);
-    const int64_t blocks = part.k / size.elements, of_block = size.bytes * kInterleaved;
-    return DeviceView<3>(kByte, part.data, dim(of_block, 1), dim(blocks, of_block),
-                         dim((part.n + kInterleaved - 1) / kInterleaved, blocks * of_block));
+    const Panels p = panels_of(part.type, part.k, part.n);
+    return DeviceView<3>(kByte, part.data, dim(p.bytes, 1), dim(p.blocks, p.bytes), dim(p.panels, p.blocks * p.bytes));
 }
 
 }  // namespace halyard_llm

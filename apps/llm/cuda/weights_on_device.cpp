@@ -1,17 +1,44 @@
 #include "weights_on_device.h"
 
+#include <halyard/blocks.h>
 #include <halyard/cuda.h>
+#include <halyard/runtime.h>
 
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <stdexcept>
 
 #include "dequantize.h"
 #include "half_weights.h"
+#include "kernels.h"
+#include "view.h"
 
 namespace halyard_llm {
 
 using halyard_apps::DeviceBlock;
+
+namespace {
+
+// Of interleaved blocks, by way of those that a file has.
+std::vector<float> floats_of(const Product::Part &part) {
+    const BlockSize &size = *block_size(part.type);
+    const Panels p = panels_of(part.type, part.k, part.n);
+    std::vector<uint8_t> blocks(size_t(p.blocks * size.bytes) * size_t(part.n));
+    BufferView<3> from(kByteType, part.data, dim(p.bytes, 1), dim(p.blocks, p.bytes), dim(p.panels, p.blocks * p.bytes));
+    BufferView<3> to(kByteType, blocks.data(), dim(size.bytes, 1), dim(p.blocks, size.bytes), dim(part.n, p.blocks * size.bytes));
+    if (halyard_deinterleave_blocks(from, to) != 0) {
+        throw std::runtime_error(halyard_last_error());
+    }
+    Tensor tensor;
+    tensor.type = part.type;
+    tensor.data = blocks.data();
+    std::vector<float> values(size_t(part.k) * size_t(part.n));
+    dequantize(tensor, 0, int64_t(values.size()), values.data());
+    return values;
+}
+
+}  // namespace
 
 int ProductOnDevice::columns() const {
     int n = 0;
@@ -84,19 +111,13 @@ uint64_t WeightsOnDevice::copy(const std::vector<float> &values) {
 ProductOnDevice WeightsOnDevice::copy(const Product &product) {
     ProductOnDevice result;
     for (const Product::Part &part : product.parts()) {
-        const BlockSize &size = *block_size(part.type);
-        if (part.interleaved) {
-            const size_t panels = size_t(part.n + kInterleaved - 1) / kInterleaved;
-            const size_t column = size_t(part.k / size.elements) * size_t(size.bytes);
-            result.parts.push_back({part.k, part.n, part.type, copy(part.data, panels * kInterleaved * column)});
-            continue;
+        if (!part.interleaved) {
+            result.parts.push_back({part.k, part.n, TensorType::kF32, copy(part.data, size_t(part.k) * size_t(part.n) * sizeof(float))});
+        } else if (has_products_of(part.type)) {
+            result.parts.push_back({part.k, part.n, part.type, copy(part.data, size_t(panels_of(part.type, part.k, part.n).all()))});
+        } else {
+            result.parts.push_back({part.k, part.n, TensorType::kF32, copy(floats_of(part))});
         }
-        Tensor tensor;
-        tensor.type = part.type;
-        tensor.data = part.data;
-        std::vector<float> values(size_t(part.k) * size_t(part.n));
-        dequantize(tensor, 0, int64_t(values.size()), values.data());
-        result.parts.push_back({part.k, part.n, TensorType::kF32, copy(values)});
     }
     return result;
 }

@@ -52,6 +52,9 @@ int halyard_unpack_int4(enum halyard_words layout, const struct halide_buffer_t 
  * which have them less one, else 0. Returns as above. */
 int halyard_pack_zeros(enum halyard_words layout, const struct halide_buffer_t *words, int more, struct halide_buffer_t *zeros);
 
+/** What an interleaved block has of a column, in bytes, where one of a file has `bytes` of them; 0 where no format has. */
+int halyard_interleaved_bytes(int bytes);
+
 /** Blocks of GGUF files into interleaved ones, on the runtime's threads, to the bit. The bytes of a block lie one after the other, columns and blocks
  * have any strides; gemm_q wants interleaved ones of a column dense. Returns as above. */
 int halyard_interleave_blocks(const struct halide_buffer_t *blocks, struct halide_buffer_t *interleaved);
