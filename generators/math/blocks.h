@@ -276,16 +276,26 @@ public:
         return of_panel(panel_.small_minimum, unit_of_block(0, block, 1), 1, lane, block, panel);
     }
 
-    /** The element of such a byte as f32, less its zero, of `half` 0 or 1. `high`: the byte of its other bits, if there are some. By an addition, which
-     * a GPU has eight times as many of as conversions. */
-    Halide::Expr element_of_byte(const Halide::Expr &byte, const Halide::Expr &high, const Halide::Expr &group,
+    /** Element 4 group + member of a half, 0 or 1, as f32, less its zero, of the four bytes that it is in. `high`: those of its other bits, if there are
+     * some. Its bits become the lowest but `at` of a power of two, which is subtracted then: a GPU has eight times as many additions as
+     * conversions, and takes bits out and sets others by one instruction. */
+    Halide::Expr element_of_word(const Halide::Expr &word, const Halide::Expr &high, const Halide::Expr &member, const Halide::Expr &group,
                                  const Halide::Expr &half) const {
         using namespace Halide;
-        constexpr float kTwo23 = 8388608;  // whose lowest bit is 1
-        Expr q = bits() == 8 ? byte ^ cast<uint8_t>(128) : nibble(byte, half);
-        q = high_bits() > 0 ? q | raised(high, group, half) : q;
-        const Expr raised_to = reinterpret<float>(cast<uint32_t>(q) | reinterpret<uint32_t>(Expr(kTwo23)));
-        return own_sum(raised_to, -(kTwo23 + float(bits() == 8 ? 128 : layout_.zero)));
+        const auto u32 = [](const Expr &e) { return cast<uint32_t>(e); };
+        const Expr upper = member >= 2;  // is in the upper 16 bits
+        const Expr at = 8 * (member % 2) + (bits() == 8 ? Expr(0) : 4 * half);
+        const Expr whole = bits() == 8 ? word ^ u32(Expr(0x80808080u)) : word;
+        Expr q = select(upper, whole >> u32(16), whole) & (u32(bits() == 8 ? 255 : 15) << u32(at));
+        if (high_bits() > 0) {
+            // Of member 0 they begin at bit 0 here.
+            const Expr first = high >> u32(high_bits() == 2 ? 2 * group : group);
+            const int up = high_bits() == 2 ? 4 : 0;  // those of both halves begin at the same bit
+            const Expr placed = select(upper, first >> u32(16), first) << u32(4 + up * half);
+            q = q | (placed & (u32((1 << high_bits()) - 1) << u32(at + 4)));
+        }
+        const Expr power = u32(150 - at) << u32(23);  // 2^(23 - at), whose bit `at` is 1
+        return own_sum(reinterpret<float>(q | power), -(reinterpret<float>(power) + float(bits() == 8 ? 128 : layout_.zero)));
     }
 
     /** Element i of a block of them as f32, less its zero: of the 32 bits that four elements are in, as these are whole lanes. */

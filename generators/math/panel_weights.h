@@ -36,11 +36,16 @@ public:
         if (weights.high_bits() > 0) {
             high(with_place({byte, group, half}, {panel})) = weights.panel_high_byte(byte, half, block, panel);
         }
-        const auto byte_of = [&](const Func &func, bool halves) {
-            return func(with_place(std::vector<Expr>{4 * lane + member, group, halves ? Expr(half) : Expr(0)}, {panel}));
+        const auto word_of = [&](const Func &func, bool halves) {
+            std::vector<Expr> four;
+            for (int i = 0; i < 4; i++) {
+                four.push_back(func(with_place(std::vector<Expr>{4 * lane + i, group, halves ? Expr(half) : Expr(0)}, {panel})));
+            }
+            return concat_bits(four);
         };
-        const Expr more = weights.high_bits() > 0 ? byte_of(high, high_of_halves) : Expr();
-        Expr value = weights.element_of_byte(byte_of(bytes, of_halves), more, group, half) * scale_of(name + "_scale", weights, block);
+        const Expr more = weights.high_bits() > 0 ? word_of(high, high_of_halves) : Expr();
+        const Expr q = weights.element_of_word(word_of(bytes, of_halves), more, member, group, half);
+        Expr value = q * scale_of(name + "_scale", weights, block);
         if (weights.has_minimum()) {
             value = value + minimum_of(name + "_minimum", weights, block);
         }

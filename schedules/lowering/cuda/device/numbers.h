@@ -119,6 +119,17 @@ __device__ __forceinline__ T required(bool holds, T value) {
     return value;
 }
 
+/** Some bits of x, and those of `more`. The compiler makes two instructions of it where both are constants, as one takes only one of them. */
+__device__ __forceinline__ uint32_t masked_or(uint32_t x, uint32_t mask, uint32_t more) {
+#ifdef HALYARD_EMULATOR
+    return (x & mask) | more;
+#else
+    uint32_t result;
+    asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(result) : "r"(x), "r"(mask), "r"(more));
+    return result;
+#endif
+}
+
 /** The bits of an integer, without those that its sign would be extended to. */
 template<class T>
 __device__ __forceinline__ uint64_t bits_of(T x) {

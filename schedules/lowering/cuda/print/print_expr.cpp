@@ -570,7 +570,9 @@ private:
         } else if (op->is_intrinsic(Call::bitwise_and)) {
             binary(op->args[0], "&", op->args[1], kBitAnd);
         } else if (op->is_intrinsic(Call::bitwise_or)) {
-            binary(op->args[0], "|", op->args[1], kBitOr);
+            if (!masked_or(op->args[0], op->args[1]) && !masked_or(op->args[1], op->args[0])) {
+                binary(op->args[0], "|", op->args[1], kBitOr);
+            }
         } else if (op->is_intrinsic(Call::bitwise_xor)) {
             binary(op->args[0], "^", op->args[1], kBitXor);
         } else if (op->is_intrinsic(Call::bitwise_not)) {
@@ -627,6 +629,24 @@ private:
         } else if (!strict(op) && !math(op)) {
             other(op);
         }
+    }
+
+    // Of numbers of 32 bits, which are what instructions have.
+    bool masked_or(const Expr &masked, const Expr &more) {
+        if (masked.type() != UInt(32)) {
+            return false;
+        }
+        const Call *mask = Call::as_intrinsic(masked, {Call::bitwise_and});
+        const auto *rest = masked.as<Mod>();
+        const uint64_t of = rest ? as_const_uint(rest->b).value_or(0) : 0;
+        if (mask && as_const_uint(mask->args[1])) {
+            call("masked_or", {mask->args[0], mask->args[1], more});
+        } else if (of > 1 && (of & (of - 1)) == 0) {
+            call("masked_or", {rest->a, make_const(UInt(32), of - 1), more});
+        } else {
+            return false;
+        }
+        return true;
     }
 
     // CUDA's arithmetic is IEEE 754's unless told otherwise.
