@@ -22,6 +22,15 @@ size_t rounded_up(size_t bytes) {
     return (bytes + kLine - 1) / kLine * kLine;
 }
 
+TokenStep work_of(const char *op, const ProductOnDevice &w, int rows) {
+    TokenStep step = {op, 0, 0, {}};
+    for (const ProductOnDevice::Part &part : w.parts) {
+        step.memory += bytes_of(part);
+        step.operations += 2.0 * part.k * part.n * rows;
+    }
+    return step;
+}
+
 }  // namespace
 
 CudaDecoder::Input::Input(int count, int width)
@@ -133,16 +142,8 @@ void CudaDecoder::pass(const int32_t *tokens, int rows, float *all) {
     }
     const Scratch scratch(scratch_.address(), kScratch);  // from here on nothing is allocated but what kernels need
     if (rows == 1) {
-        int keys = kFewestKeys;
-        while (keys < end) {
-            keys *= 2;
-        }
-        keys = std::min(keys, length_);
-        const auto token = [&] {
-            queue_layers(1, keys);
-            queue_logits(last_x_, 1, logits_.address());
-        };
-        run(graphs_[{1, keys}], token);
+        const int keys = keys_for(end);
+        run(graphs_[{1, keys}], [&] { queue_token(keys); });
     } else {
         const bool half = rows >= kMany && has_half_layers();
         const auto prompt = [&] {
@@ -165,6 +166,37 @@ void CudaDecoder::pass(const int32_t *tokens, int rows, float *all) {
     position_ = end;
     has_logits_ = true;
     downloaded_ = false;
+}
+
+int CudaDecoder::keys_for(int end) const {
+    int keys = kFewestKeys;
+    while (keys < end) {
+        keys *= 2;
+    }
+    return std::min(keys, length_);
+}
+
+void CudaDecoder::queue_token(int keys) {
+    queue_layers(1, keys);
+    queue_logits(last_x_, 1, logits_.address());
+}
+
+std::vector<TokenStep> CudaDecoder::steps_of_token() {
+    std::vector<TokenStep> steps;
+    steps_ = &steps;
+    queue_token(keys_for(position_));
+    step({"largest", 0, 0, [=] { largest_on_device(logits_.address(), config_.vocabulary, token_.address()); }});
+    steps_ = nullptr;
+    return steps;
+}
+
+// Now, or when it is asked for.
+void CudaDecoder::step(TokenStep step) {
+    if (steps_) {
+        steps_->push_back(std::move(step));
+    } else {
+        step.queue();
+    }
 }
 
 // By a graph, which is made when the same was queued so many times before.
@@ -240,37 +272,54 @@ void CudaDecoder::queue_layers(int rows, int keys) {
     const Input input(rows, config_.width);
     const uint64_t length = input_.address(), positions = input_.address() + input.positions;
     const Added none = {weights_->zeros, true};
+    const uint64_t half_context = half_context_.address(), inner = inner_.address(), q = q_.address(), qkv = qkv_.address();
     uint64_t x = input_.address() + input.rows, next = x_.address();
     // A product and what is added to it; where the model norms what it adds, three steps.
-    const auto add = [&](uint64_t norm, const auto &multiply) {
-        if (norm) {
-            multiply(none, gate_up_.address());
-            norm_on_device(gate_up_.address(), norm, config_.width, rows, config_.eps, normed_.address());
-            add_on_device(x, normed_.address(), config_.width, rows, next);
-        } else {
-            multiply(Added{x, false}, next);
-        }
+    const auto add = [&](const char *op, const ProductOnDevice &w, uint64_t norm,
+                         const std::function<void(const Added &more, uint64_t y)> &multiply) {
+        const TokenStep work = work_of(op, w, rows);
+        const auto to = [this, x, next, norm, rows, none, multiply] {
+            if (norm) {
+                multiply(none, gate_up_.address());
+                norm_on_device(gate_up_.address(), norm, config_.width, rows, config_.eps, normed_.address());
+                add_on_device(x, normed_.address(), config_.width, rows, next);
+            } else {
+                multiply(Added{x, false}, next);
+            }
+        };
+        step({op, work.memory, work.operations, to});
         x = next;
         next = next == x_.address() ? next_.address() : x_.address();
     };
-    queue_angles(positions, rows);
+    step({"angles", 0, 0, [=] { queue_angles(positions, rows); }});
     for (int i = 0; i < config_.layers; i++) {
         const WeightsOnDevice::Layer &layer = weights_->layers[size_t(i)];
         const HeadsOnDevice heads = heads_of(i);
         const uint64_t cache = caches_[size_t(i)]->address();
-        multiply_normed(x, layer.attention_norm, layer.query_key_value, rows, layer.bias ? Added{layer.bias, true} : none, qkv_.address());
-        uint64_t context = half_context_.address();
+        TokenStep front = work_of("norm, q, k, v", layer.query_key_value, rows);
+        front.queue = [=, &layer] {
+            multiply_normed(x, layer.attention_norm, layer.query_key_value, rows, layer.bias ? Added{layer.bias, true} : none, qkv);
+        };
+        step(front);
+        uint64_t context = half_context;
+        const int seen = std::min(heads.window > 0 ? heads.window : position_, position_);
+        TokenStep attention = {"attention", 4.0 * heads.key_heads * heads.width * seen, 4.0 * heads.heads * heads.width * seen, {}};
         if (rows > 1) {
-            turn_on_device(heads, qkv_.address(), positions, rows, q_.address(), cache);
-            attend_on_device(heads, q_.address(), rows, cache, keys, half_context_.address());
+            attention.queue = [=] {
+                turn_on_device(heads, qkv, positions, rows, q, cache);
+                attend_on_device(heads, q, rows, cache, keys, half_context);
+            };
         } else if (is_for_one_block(heads, keys)) {
-            few_keys_on_device(heads, qkv_.address(), cache, keys, length);
+            attention.queue = [=] { few_keys_on_device(heads, qkv, cache, keys, length); };
             context = behind_cache(heads, cache);
         } else {
-            turn_one_on_device(heads, qkv_.address(), positions, cache);
-            decode_on_device(heads, cache, keys, length, half_context_.address());
+            attention.queue = [=] {
+                turn_one_on_device(heads, qkv, positions, cache);
+                decode_on_device(heads, cache, keys, length, half_context);
+            };
         }
-        add(layer.after_attention, [&](const Added &more, uint64_t y) {
+        step(attention);
+        add("attention's output", layer.attention_output, layer.after_attention, [=, &layer](const Added &more, uint64_t y) {
             if (is_fused(layer.attention_output, rows)) {
                 multiply_half_on_device(context, layer.attention_output, rows, more, y);
             } else {
@@ -278,13 +327,18 @@ void CudaDecoder::queue_layers(int rows, int keys) {
                 multiply_on_device(context_.address(), layer.attention_output, rows, more, y);
             }
         });
-        if (is_fused(layer.gate_up, rows, true)) {
-            gate_normed_on_device(config_.gelu, x, layer.product_norm, config_.eps, layer.gate_up, rows, inner_.address());
-        } else {
-            multiply_normed(x, layer.product_norm, layer.gate_up, rows, none, gate_up_.address());
-            gate_on_device(config_.gelu, gate_up_.address(), config_.inner, rows, inner_.address());
-        }
-        add(layer.after_product, [&](const Added &more, uint64_t y) { multiply_on_device(inner_.address(), layer.down, rows, more, y); });
+        TokenStep gated = work_of("norm, gate, up", layer.gate_up, rows);
+        gated.queue = [=, &layer] {
+            if (is_fused(layer.gate_up, rows, true)) {
+                gate_normed_on_device(config_.gelu, x, layer.product_norm, config_.eps, layer.gate_up, rows, inner);
+            } else {
+                multiply_normed(x, layer.product_norm, layer.gate_up, rows, none, gate_up_.address());
+                gate_on_device(config_.gelu, gate_up_.address(), config_.inner, rows, inner);
+            }
+        };
+        step(gated);
+        add("down", layer.down, layer.after_product,
+            [=, &layer](const Added &more, uint64_t y) { multiply_on_device(inner, layer.down, rows, more, y); });
     }
     last_x_ = x;
 }
@@ -351,7 +405,9 @@ void CudaDecoder::multiply_normed(uint64_t x, uint64_t norm, const ProductOnDevi
 }
 
 void CudaDecoder::queue_logits(uint64_t x, int rows, uint64_t to) {
-    multiply_normed(x, weights_->output_norm, weights_->head, rows, {weights_->zeros, true}, to);
+    TokenStep head = work_of("norm, head", weights_->head, rows);
+    head.queue = [=] { multiply_normed(x, weights_->output_norm, weights_->head, rows, {weights_->zeros, true}, to); };
+    step(head);
 }
 
 void CudaDecoder::download(const DeviceBlock &logits, int rows, float *to) const {

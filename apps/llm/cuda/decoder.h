@@ -16,6 +16,14 @@
 
 namespace halyard_llm {
 
+/** What the device does for a generated token, one kernel or some after the other. */
+struct TokenStep {
+    const char *op;
+    double memory = 0;      // bytes of weights, and of the cache of keys and values
+    double operations = 0;  // multiplications and additions
+    std::function<void()> queue;
+};
+
 class CudaDecoder : public Sequence {
 public:
     CudaDecoder(const Model &model, int length, const Precision &precision);
@@ -28,11 +36,21 @@ public:
     void set_exact(bool exact) override;
     bool is_like(const Sequence &other) const override;
 
-private:
-    static constexpr int kMostRows = 512;        // of a pass through the layers
-    static constexpr size_t kMostGraphs = 32;    // that are kept
-    static constexpr int kFewestKeys = 256;      // that a graph is for; others are for powers of two
+    /** The steps of the token that was fed last, which may be queued again, in any order, while nothing is fed. */
+    std::vector<TokenStep> steps_of_token();
+    const Stream &stream() const {
+        return stream_;
+    }
+    /** Where steps find what they need for themselves. */
+    uint64_t scratch() const {
+        return scratch_.address();
+    }
     static constexpr size_t kScratch = 8 << 20;  // bytes for temporary arrays of a token
+
+private:
+    static constexpr int kMostRows = 512;      // of a pass through the layers
+    static constexpr size_t kMostGraphs = 32;  // that are kept
+    static constexpr int kFewestKeys = 256;    // that a graph is for; others are for powers of two
 
     /** Where what goes into a pass is in input_: the length, positions and rows. */
     struct Input {
@@ -48,6 +66,9 @@ private:
     };
 
     HeadsOnDevice heads_of(int layer) const;
+    void step(TokenStep step);
+    void queue_token(int keys);
+    int keys_for(int end) const;
     void make_room(int rows);
     void pass(const int32_t *tokens, int rows, float *all);
     void queue_layers(int rows, int keys);
@@ -74,7 +95,8 @@ private:
     std::vector<uint8_t> input_values_;
     halyard_apps::DeviceBlock input_, scratch_, x_, next_, normed_, qkv_, q_, context_, half_context_, half_rows_, gate_up_, inner_,
         logits_, all_, draw_, token_, angles_;
-    uint64_t last_x_ = 0;  // where the rows are behind the last layer
+    uint64_t last_x_ = 0;                      // where the rows are behind the last layer
+    std::vector<TokenStep> *steps_ = nullptr;  // where steps go in place of the stream
     std::vector<float> logits_values_;
 };
 

@@ -3,6 +3,8 @@
 #include <HalideRuntime.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <stdexcept>
 
 #include "common/device_block.h"
@@ -52,6 +54,24 @@ uint64_t free_memory() {
     size_t unused = 0, all = 0;
     check_driver(call("cuMemGetInfo_v2", &unused, &all), "the memory of the GPU");
     return unused;
+}
+
+double copy_rate(uint64_t from, uint64_t to, size_t bytes) {
+    const InContext context;
+    CUstream_st *const stream = halyard_cuda_stream();
+    constexpr int kTimes = 10;
+    double best = 0;
+    for (int i = 0; i < kTimes; i++) {
+        check_cuda(halyard_cuda_synchronize(), "a copy on the GPU");
+        const auto begin = std::chrono::steady_clock::now();
+        for (int j = 0; j < kTimes; j++) {  // so that the first one's way to the device does not count for much
+            check_driver(call("cuMemcpyDtoDAsync_v2", to, from, bytes, stream), "a copy on the GPU");
+        }
+        check_cuda(halyard_cuda_synchronize(), "a copy on the GPU");
+        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+        best = std::max(best, 2.0 * kTimes * double(bytes) / seconds.count());
+    }
+    return best;
 }
 
 Stream::Stream() {

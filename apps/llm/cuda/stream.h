@@ -18,6 +18,9 @@ namespace halyard_llm {
 /** Bytes of the GPU's memory that nobody has, of any process. */
 uint64_t free_memory();
 
+/** Bytes a second that the memory takes and gives where so many are copied, the best of some. */
+double copy_rate(uint64_t from, uint64_t to, size_t bytes);
+
 /** Throws std::runtime_error where the driver makes none. */
 class Stream {
 public:

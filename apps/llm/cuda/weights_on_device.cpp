@@ -48,6 +48,14 @@ int ProductOnDevice::columns() const {
     return n;
 }
 
+double bytes_of(const ProductOnDevice::Part &part) {
+    if (part.type == TensorType::kF32) {
+        return double(part.k) * part.n * sizeof(float);
+    }
+    const Panels p = panels_of(part.type, part.k, part.n);
+    return double(p.all()) * part.n / double(p.panels * kInterleaved);
+}
+
 WeightsOnDevice::WeightsOnDevice(const Model &model) {
     for (size_t i = 0; i < model.weights.layers.size(); i++) {
         const halyard_llm::Layer &from = model.weights.layers[i];

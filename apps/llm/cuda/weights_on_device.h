@@ -26,6 +26,9 @@ struct ProductOnDevice {
     int columns() const;
 };
 
+/** Of its weights, without those that fill up a panel. */
+double bytes_of(const ProductOnDevice::Part &part);
+
 class HalfWeights;
 
 class WeightsOnDevice {
