@@ -19,16 +19,17 @@ namespace {
 const std::string kNoDriver = "HALYARD_CUDA_DRIVER=/there/is/none.so";
 const std::string kDevice = "the emulated device 0, 132 multiprocessors";
 
-Task softmax() {
+Task bias_activation() {
     Task t;
-    t.op = "softmax";
+    t.op = "bias_activation";
     t.shape = {{"rows", 3}, {"cols", 200}};
     t.target = "cuda-emulator";
     return t;
 }
 
 Arguments explore(const std::string &db, const Arguments &more) {
-    Arguments all = {"explore", "softmax", "--target", "cuda-emulator", "--shape", "rows=3,cols=200", "--budget", "300s", "--db", db};
+    Arguments all = {"explore",         "bias_activation", "--target", "cuda-emulator", "--shape",
+                     "rows=3,cols=200", "--budget",        "300s",     "--db",          db};
     all.insert(all.end(), more.begin(), more.end());
     return all;
 }
@@ -41,9 +42,9 @@ std::string said(const ProcessResult &r) {
 
 TEST_CASE("What runs code for CUDA is its device", "[device]") {
     REQUIRE(halyard::gpu());
-    CHECK(key_of(softmax()).machine == kDevice);
-    CHECK(contains(key_of(softmax()).target, "for emulator"));
-    Task elsewhere = softmax();
+    CHECK(key_of(bias_activation()).machine == kDevice);
+    CHECK(contains(key_of(bias_activation()).target, "for emulator"));
+    Task elsewhere = bias_activation();
     elsewhere.machine = "NVIDIA H200, 132 multiprocessors";
     CHECK(key_of(elsewhere).machine == elsewhere.machine);
     elsewhere.target = "cuda-sm_80-sm_90a";
@@ -71,17 +72,17 @@ TEST_CASE("Candidates that fail on a device, in every way", "[device]") {
 }
 
 TEST_CASE("Schedules for CUDA are checked and timed, by themselves and in turns", "[device]") {
-    Measurer measurer(softmax());
+    Measurer measurer(bias_activation());
     Candidate right, none, wrong;
-    right.lua = read_file(HALYARD_SOURCE "/schedules/cuda/softmax.lua");
-    none.lua = "return schedule \"softmax\" { target = \"cuda\", apply = function(k) k.y:gpu_blocks \"nothing\" end }\n";
+    right.lua = read_file(HALYARD_SOURCE "/schedules/cuda/bias_activation.lua");
+    none.lua = "return schedule \"bias_activation\" { target = \"cuda\", apply = function(k) k.y:gpu_blocks \"nothing\" end }\n";
     // Threads that do not wait for what others put into shared memory would be a race; a block without threads is none.
-    wrong.lua = "return schedule \"softmax\" { target = \"cuda\", apply = function(k) k.y:gpu_blocks \"row\" end }\n";
+    wrong.lua = "return schedule \"bias_activation\" { target = \"cuda\", apply = function(k) k.y:gpu_blocks \"row\" end }\n";
     const auto all = measurer.measure({right, none, wrong});
     INFO(all[0].message << "\n" << all[1].message << "\n" << all[2].message);
     REQUIRE(all[0].ok());
     CHECK(all[0].least > 0);
-    CHECK(all[0].reference == "softmax.unfused");
+    CHECK(all[0].reference == "bias_activation.unfused");
     CHECK(all[1].status == Status::kBuildError);
     const auto turns = measurer.in_turns({right, right}, 0.05);
     REQUIRE(turns.measured.size() == 2);
@@ -99,40 +100,40 @@ TEST_CASE("A search for CUDA takes the schedules that ship, keeps what it found,
     INFO(said(r));
     REQUIRE(r.ok());
     CHECK(contains(read_file(lua), "Measured on " + kDevice));
-    const auto known = Database(db).resume(softmax());
+    const auto known = Database(db).resume(bias_activation());
     REQUIRE(known.size() == 5);  // with what ships, as it ships
     bool unfused = false;
     for (const Entry &e : known) {
-        unfused = unfused || e.candidate.decisions.value("schedule", "") == "softmax.unfused";
+        unfused = unfused || e.candidate.decisions.value("schedule", "") == "bias_activation.unfused";
     }
     CHECK(unfused);
-    r = run({"build", "softmax", "--target", "cuda-emulator", "--shape", "rows=3,cols=200", "--db", db, "-o", folder / "out"});
+    r = run({"build", "bias_activation", "--target", "cuda-emulator", "--shape", "rows=3,cols=200", "--db", db, "-o", folder / "out"});
     INFO(said(r));
     REQUIRE(r.ok());
     CHECK(contains(r.err, "on " + kDevice));
     // What it wrote is a schedule.
-    r = run({"build", "softmax", "--target", "cuda-emulator", "--schedule", lua, "-o", folder / "found"});
+    r = run({"build", "bias_activation", "--target", "cuda-emulator", "--schedule", lua, "-o", folder / "found"});
     INFO(said(r));
     CHECK(r.ok());
     // The same search again measures nothing.
     r = run(explore(db, {"--most", "4", "-o", lua}));
     CHECK(r.ok());
-    CHECK(Database(db).resume(softmax()).size() == 5);
+    CHECK(Database(db).resume(bias_activation()).size() == 5);
 }
 
 TEST_CASE("A comparison that is measured there names its schedules", "[device]") {
     const Folder folder;
     const std::string pack = folder / "pack";
-    ProcessResult r = run({"explore", "softmax", "--target", "cuda-emulator", "--shape", "rows=3,cols=200", "--compare", "softmax",
-                           "--compare", "unfused", "--export", pack, "--db", folder / "s.db"},
+    ProcessResult r = run({"explore", "bias_activation", "--target", "cuda-emulator", "--shape", "rows=3,cols=200", "--compare",
+                           "bias_activation", "--compare", "unfused", "--export", pack, "--db", folder / "s.db"},
                           {kNoDriver});
     INFO(said(r));
     REQUIRE(r.ok());
     r = halyard::run_process({pack + "/measure"});
     INFO(said(r));
     REQUIRE(r.ok());
-    CHECK(contains(r.out, "softmax cols=200,rows=3 softmax: "));
-    CHECK(contains(r.out, "softmax cols=200,rows=3 unfused: "));
+    CHECK(contains(r.out, "bias_activation cols=200,rows=3 bias_activation: "));
+    CHECK(contains(r.out, "bias_activation cols=200,rows=3 unfused: "));
 }
 
 TEST_CASE("Built here, measured there", "[device]") {
@@ -156,7 +157,7 @@ TEST_CASE("Built here, measured there", "[device]") {
     CHECK(halyard::run_process({pack + "/measure"}).ok());
     CHECK(read_file(pack + "/results.jsonl") == results);
     REQUIRE(run({"db", "import", pack + "/results.jsonl", "--db", db}).ok());
-    CHECK(Database(db).resume(softmax()).size() == 3);
+    CHECK(Database(db).resume(bias_activation()).size() == 3);
     // The next ones are others, and those near the best come along.
     r = run(explore(db, {"--export", next, "--candidates", "2", "-o", folder / "best.lua"}), {kNoDriver});
     INFO(said(r));
@@ -171,11 +172,12 @@ TEST_CASE("Built here, measured there", "[device]") {
     }
     CHECK(known == 2);
     // A build for such a device takes what was measured there.
-    r = run({"build", "softmax", "--target", "cuda-emulator", "--shape", "rows=3,cols=200", "--db", db, "-o", folder / "out"}, {kNoDriver});
+    r = run({"build", "bias_activation", "--target", "cuda-emulator", "--shape", "rows=3,cols=200", "--db", db, "-o", folder / "out"},
+            {kNoDriver});
     INFO(said(r));
     CHECK(contains(r.err, "on " + kDevice));
-    CHECK(run({"build", "softmax", "--target", "cuda-emulator", "--shape", "rows=3,cols=200", "--db", db, "-o", folder / "out", "--gpu",
-               "NVIDIA"},
+    CHECK(run({"build", "bias_activation", "--target", "cuda-emulator", "--shape", "rows=3,cols=200", "--db", db, "-o", folder / "out",
+               "--gpu", "NVIDIA"},
               {kNoDriver})
               .err.find("knows none") != std::string::npos);
 }

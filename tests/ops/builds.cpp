@@ -74,6 +74,18 @@ std::vector<std::string> values_of(const OpTest &test, const std::string &name) 
     return {""};
 }
 
+// How weights in blocks lie. All ops unpack them by the same code, for which every format is tested with gemm_q at every level, and with
+// every op at this host's.
+std::set<std::string> held_by_gemm_q(const OpTest &test) {
+    std::set<std::string> names;
+    for (const char *name : {"format", "group_size", "interleaved", "zero_points"}) {
+        if (test.is_of_host(name)) {
+            names.insert(name);
+        }
+    }
+    return names;
+}
+
 // With all that an op can add to its sums, which the compiler might take for terms of these.
 Assignments with_additions(const OpTest &test, Assignments choices) {
     for (const auto &c : test.choices()) {
@@ -136,7 +148,7 @@ std::vector<Assignments> builds_for(const OpTest &test, const std::string &targe
     if (tests_pairs()) {
         return builds;
     }
-    return with_every_value(builds, target == kThisHost ? builds_of_same_bits(test) : std::vector<Assignments>());
+    return target == kThisHost ? with_every_value(builds, builds_of_same_bits(test)) : with_every_value(builds, {}, held_by_gemm_q(test));
 }
 
 std::map<std::string, Assignments> builds_of_schedules(const OpTest &test) {

@@ -27,8 +27,8 @@ std::vector<Assignments> builds_of_same_bits(const OpTest &test);
 /** Those of one target that hold every pair of values. */
 std::vector<Assignments> builds_of_pairs(const OpTest &test, const std::string &target);
 
-/** Those that are tested of one target, each once. Those for this host begin with the builds of same bits: whoever comes first makes the library of both
- * tests. */
+/** Those that are tested of one target, each once. Those for this host begin with the builds of same bits: whoever comes first makes the
+ * library of both tests. Those for another level than this host's do not look for every format of weights in blocks: gemm_q's do. */
 std::vector<Assignments> builds_for(const OpTest &test, const std::string &target);
 
 /** Of those for this host the first of each schedule, by the name that the op's choices have for it. */

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <random>
 #include <set>
 
@@ -75,11 +76,13 @@ std::vector<Assignments> all_pairs(const std::vector<Choice> &choices) {
     return rows;
 }
 
-std::vector<Assignments> with_every_value(const std::vector<Assignments> &all, const std::vector<Assignments> &given) {
+std::vector<Assignments> with_every_value(const std::vector<Assignments> &all, const std::vector<Assignments> &given,
+                                          const std::set<std::string> &any) {
     using Value = std::pair<std::string, std::string>;
     std::set<Value> missing;
     for (const Assignments &assignments : all) {
-        missing.insert(assignments.begin(), assignments.end());
+        std::copy_if(assignments.begin(), assignments.end(), std::inserter(missing, missing.end()),
+                     [&](const auto &value) { return any.count(value.first) == 0; });
     }
     const auto take = [&](const Assignments &assignments) {
         for (const auto &value : assignments) {

@@ -5,6 +5,8 @@
  * Covering sets of builds.
  */
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "op_test.h"
@@ -15,8 +17,9 @@ namespace ops_test {
 std::vector<Assignments> all_pairs(const std::vector<Choice> &choices);
 
 /** `given`, and few of `all` besides, that between them hold each value that all of them have: the next one is the one that brings
- * most. */
-std::vector<Assignments> with_every_value(const std::vector<Assignments> &all, const std::vector<Assignments> &given = {});
+ * most. Of the choices named in `any` no value is asked for. */
+std::vector<Assignments> with_every_value(const std::vector<Assignments> &all, const std::vector<Assignments> &given = {},
+                                          const std::set<std::string> &any = {});
 
 }  // namespace ops_test
 
