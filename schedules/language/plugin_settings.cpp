@@ -57,6 +57,7 @@ Setting names(std::vector<std::string> PluginSettings::*field, char between) {
 const std::map<std::string, Setting> &settings() {
     static const std::map<std::string, Setting> all = {
         {"after", text(&PluginSettings::after)},
+        {"apart", flag(&PluginSettings::apart)},
         {"caches", text(&PluginSettings::caches)},
         {"constant", names(&PluginSettings::constant, ',')},
         {"cuda", text(&PluginSettings::cuda)},
