@@ -12,15 +12,14 @@ namespace halyard {
 
 namespace {
 
-// Elements of an array begin at distances sum(steps[i] * n[i]) from the lowest one, 0 <= n[i] <= most[i]; in bytes.
+// Where the bytes of an array are, counted from the address that it has.
 struct Extent {
-    int64_t below = 0, above = 0;  // of the address that the array has: the lowest byte, and the one behind the highest
-    bool known = false;            // false: without elements, or farther apart than an address can say
+    int64_t below, above;  // the lowest byte, and the one behind the highest
+    bool known;            // false: without elements, or farther apart than an address can say
 };
 
 Extent extent_of(const halide_buffer_t &array) {
-    Extent extent;
-    extent.above = array.type.bytes() * int64_t(array.type.lanes);
+    Extent extent = {0, array.type.bytes(), false};
     for (int d = 0; d < array.dimensions; d++) {
         const int64_t last = int64_t(array.dim[d].extent) - 1;
         int64_t reach = 0;

@@ -265,10 +265,10 @@ static int {run}(const {name}_model *model, const {name}_sizes *s, const {name}_
     if (end > 0 && (workspace == NULL || (uintptr_t)workspace % 64 != 0)) {{
         return fail("{name}: the workspace is not at a multiple of 64 bytes");
     }}
-{apart}
+{begin}{apart}
     const char *const shared = find_shared(all, {count}, {first_output});
     if (shared != NULL) return fail(shared);
-{begin}    uint8_t *const w = (uint8_t *)workspace;
+    uint8_t *const w = (uint8_t *)workspace;
     const uint8_t *const m = model->bytes;
     (void)w;
     (void)m;
