@@ -146,6 +146,10 @@ bool find_shared(int64_t outputs, int count, const halide_buffer_t *const *array
     return false;
 }
 
+bool share_memory(const halide_buffer_t *a, const halide_buffer_t *b) {
+    return share(*a, extent_of(*a), *b, extent_of(*b));
+}
+
 }  // namespace halyard
 
 namespace {

@@ -12,6 +12,9 @@ constexpr int kMostArrays = 63;
  * other may, they count as apart. */
 bool find_shared(int64_t outputs, int count, const halide_buffer_t *const *arrays, int *output, int *other);
 
+/** The same of two arrays. */
+bool share_memory(const halide_buffer_t *a, const halide_buffer_t *b);
+
 }  // namespace halyard
 
 #endif
