@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "errors.h"
+#include "shared_memory.h"
 
 namespace {
 
@@ -155,6 +156,8 @@ int run(const char *function, halide_task_t task, const Job &job) {
     return tasks == 0 ? 0 : halide_do_par_for(nullptr, task, 0, int(tasks), reinterpret_cast<uint8_t *>(const_cast<Job *>(&job)));
 }
 
+const char *const kShared = "an array would be written that shares memory with the other one";
+
 int convert(const char *function, halide_task_t task, halyard_words layout, const halide_buffer_t *words, const halide_buffer_t *int4) {
     const char *const wrong = why_not(layout, words, int4, "the weights have to be uint8 of 2 dimensions, [k / 2, n]");
     if (*wrong) {
@@ -164,6 +167,9 @@ int convert(const char *function, halide_task_t task, halyard_words layout, cons
     if (int4->dim[0].extent % kHalf != 0 || int4->dim[0].extent * int64_t(2) != job.words.rows() ||
         int4->dim[1].extent != job.words.columns()) {
         return fail(function, "the words have another number of weights than [k / 2, n]; k has to be a multiple of 32");
+    }
+    if (halyard::share_memory(words, int4)) {
+        return fail(function, kShared);
     }
     return run(function, task, job);
 }
@@ -399,6 +405,9 @@ int interleave(const char *function, const halide_buffer_t *blocks, const halide
     if (*wrong) {
         return fail(function, wrong);
     }
+    if (halyard::share_memory(blocks, interleaved)) {
+        return fail(function, kShared);
+    }
     Interleaving job = {blocks, interleaved, back, block_format(blocks->dim[0].extent)};
     const int panels = interleaved->dim[2].extent;
     return panels == 0 ? 0 : halide_do_par_for(nullptr, interleave_task, 0, panels, reinterpret_cast<uint8_t *>(&job));
@@ -425,6 +434,9 @@ int halyard_pack_zeros(halyard_words layout, const halide_buffer_t *words, int m
     const Job job = {{layout, words}, zeros, uint32_t(more)};
     if (zeros->dim[0].extent != job.words.rows() || zeros->dim[1].extent != job.words.columns()) {
         return fail(function, "the words have another number of zero points than [groups, n]");
+    }
+    if (halyard::share_memory(words, zeros)) {
+        return fail(function, kShared);
     }
     return run(function, zeros_task, job);
 }

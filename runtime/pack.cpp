@@ -8,6 +8,7 @@
 
 #include "errors.h"
 #include "float_bits.h"
+#include "shared_memory.h"
 
 namespace {
 
@@ -322,6 +323,11 @@ int halyard_pack(const halide_filter_metadata_t *library, const char *argument, 
     if (!job.pack || tasks > INT_MAX) {
         return fail(function, "the panels of \"%s\" are of no kind that is packed here, or too many", p.argument->name);
     }
+    p.shape.buffer.dim = p.shape.dim;
+    p.shape.buffer.host = job.memory;
+    if (tasks > 0 && halyard::share_memory(weights, &p.shape.buffer)) {
+        return fail(function, "the memory to pack \"%s\" into shares some with the weights", p.argument->name);
+    }
     if (tasks > 0) {
         if (const int error = halide_do_par_for(nullptr, pack_task, 0, int(tasks), reinterpret_cast<uint8_t *>(&job))) {
             return error;
@@ -329,7 +335,6 @@ int halyard_pack(const halide_filter_metadata_t *library, const char *argument, 
     }
     *packed = p.shape;
     packed->buffer.dim = packed->dim;
-    packed->buffer.host = job.memory;
     return 0;
 }
 

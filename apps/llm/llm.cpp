@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -15,12 +16,15 @@
 using namespace halyard_llm;
 
 struct halyard_llm_model {
-    explicit halyard_llm_model(const char *path) : model(path, default_kernels()) {}
-    Model model;
+    explicit halyard_llm_model(const char *path) : shared(std::make_shared<const Model>(path, default_kernels())), model(*shared) {}
+    std::shared_ptr<const Model> shared;
+    const Model &model;
 };
 
 struct halyard_llm_context {
-    halyard_llm_context(const Model &model, int length, CacheType cache) : sequence(make_sequence(model, length, {true, cache})) {}
+    halyard_llm_context(const halyard_llm_model &of, int length, CacheType cache)
+        : model(of.shared), sequence(make_sequence(*model, length, {true, cache})) {}
+    std::shared_ptr<const Model> model;  // which may be freed before the context
     std::unique_ptr<Sequence> sequence;
     Sampler sampler{0, 0, 1, 0};
 };
@@ -93,7 +97,7 @@ int new_context(const char *function, const halyard_llm_model *model, int length
         return bad(function, "the cache is none of enum halyard_llm_cache");
     }
     return guarded(HALYARD_LLM_BAD_ARGUMENT, [&] {
-        *context = new halyard_llm_context(model->model, length, types[cache]);
+        *context = new halyard_llm_context(*model, length, types[cache]);
         return int(HALYARD_LLM_OK);
     });
 }

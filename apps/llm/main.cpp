@@ -175,7 +175,7 @@ void run(const Options &o) {
     } else if (o.explain) {
         explain_token(model, precision, o.depth, o.threads > 0 ? o.threads : int(std::max(1u, std::thread::hardware_concurrency())));
     } else if (!o.perplexity.empty()) {
-        perplexity(model, precision, o.perplexity, o.context > 0 ? o.context : 512);
+        perplexity(model, precision, o.perplexity, o.context > 0 ? o.context : std::min(512, model.config.context));
     } else if (!o.parallel.empty()) {
         end_generations_by_signal();
         continue_together(model, lines_of(o.parallel), o.chat, o.context, precision, sampler, o.generate);

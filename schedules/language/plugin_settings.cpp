@@ -56,23 +56,15 @@ Setting names(std::vector<std::string> PluginSettings::*field, char between) {
 
 const std::map<std::string, Setting> &settings() {
     static const std::map<std::string, Setting> all = {
-        {"after", text(&PluginSettings::after)},
-        {"caches", text(&PluginSettings::caches)},
-        {"constant", names(&PluginSettings::constant, ',')},
-        {"cuda", text(&PluginSettings::cuda)},
-        {"describe", text(&PluginSettings::describe)},
-        {"devices", text(&PluginSettings::devices)},
-        {"facts", assignments(&PluginSettings::facts)},
-        {"finish", flag(&PluginSettings::finish)},
-        {"function", text(&PluginSettings::function)},
-        {"lib", names(&PluginSettings::lib, ':')},
-        {"lint", text(&PluginSettings::lint)},
-        {"passes", flag(&PluginSettings::passes)},
-        {"report", text(&PluginSettings::report)},
-        {"script", text(&PluginSettings::script)},
-        {"set", assignments(&PluginSettings::set)},
-        {"sizes", text(&PluginSettings::sizes)},
-        {"steps", flag(&PluginSettings::steps)},
+        {"after", text(&PluginSettings::after)},     {"apart", flag(&PluginSettings::apart)},
+        {"caches", text(&PluginSettings::caches)},   {"constant", names(&PluginSettings::constant, ',')},
+        {"cuda", text(&PluginSettings::cuda)},       {"describe", text(&PluginSettings::describe)},
+        {"devices", text(&PluginSettings::devices)}, {"facts", assignments(&PluginSettings::facts)},
+        {"finish", flag(&PluginSettings::finish)},   {"function", text(&PluginSettings::function)},
+        {"lib", names(&PluginSettings::lib, ':')},   {"lint", text(&PluginSettings::lint)},
+        {"passes", flag(&PluginSettings::passes)},   {"report", text(&PluginSettings::report)},
+        {"script", text(&PluginSettings::script)},   {"set", assignments(&PluginSettings::set)},
+        {"sizes", text(&PluginSettings::sizes)},     {"steps", flag(&PluginSettings::steps)},
     };
     return all;
 }

@@ -22,6 +22,7 @@ struct PluginSettings {
     std::string after;                         // and the body of kernels after the pass of this name
     bool finish = false;                       // whoever started this runs the finishing step where the report asks for it
     std::string function;                      // what callers know the library by, for its errors; needs Halyard's runtime
+    bool apart = false;                        // a call whose outputs lie over other arrays is an error
     std::string sizes, caches;                 // for what moves through the caches
     std::string lint;                          // sizes at which to look for what is slow, or "estimates"
     std::string describe;                      // a JSON file to write in place of all that

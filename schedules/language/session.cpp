@@ -122,7 +122,7 @@ Session::Session(const Halide::Pipeline &pipeline, const Halide::Target &target,
         if (!settings.function.empty()) {
             Halide::Pipeline(pipeline).add_custom_lowering_pass(tell_of_calls(settings.function, target).release());
         }
-        Halide::Pipeline(pipeline).add_custom_lowering_pass(check_arguments(settings.function, indices).release());
+        Halide::Pipeline(pipeline).add_custom_lowering_pass(check_arguments(settings.function, indices, settings.apart).release());
         if (finish_) {
             leave_object_to_finishing(target);
         }

@@ -63,7 +63,11 @@ nothing, and what no slot names is left as it was. Where tokens share a slot, ea
 **Large arrays.** An array has fewer than 2^31 elements, counted with its strides, or the call is an error. On the host
 `--target avx2-large_buffers` (a suffix to any level) makes a library with indices of 64 bits.
 
-**In place.** No output may share memory with an input or with another output: tails of tiles may be computed twice.
+**In place.** No output may share memory with an input or with another output, as tails of tiles may be computed twice: such a call is an error, and
+computes nothing. Views that lie between each other's rows, as columns of one matrix, share nothing.
+
+**Errors.** A call that ends with an error of its arguments has written nothing. With any other, outputs hold anything: a bound that a schedule gives a Func
+within a tile is asked where the tile is computed, when others may have been stored, and kernels of a GPU run when the call has returned.
 
 )";
 

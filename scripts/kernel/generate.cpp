@@ -251,9 +251,9 @@ GeneratorRun generator_run(const Plan &plan, const std::string &directory, const
     if (plan.script.empty()) {
         return run;
     }
-    run.request = {{"script", plan.script},     {"report", report},   {"lib", plan.lib_dirs}, {"finish", plan.finish},
-                   {"function", plan.function}, {"set", plan.set},    {"facts", plan.facts},  {"steps", plan.steps},
-                   {"passes", plan.passes},     {"after", plan.after}};
+    run.request = {{"script", plan.script},     {"report", report},    {"lib", plan.lib_dirs}, {"finish", plan.finish},
+                   {"function", plan.function}, {"set", plan.set},     {"facts", plan.facts},  {"steps", plan.steps},
+                   {"passes", plan.passes},     {"after", plan.after}, {"apart", plan.apart}};
     if (!plan.sizes.empty()) {
         run.request["sizes"] = plan.sizes;
         run.request["caches"] = plan.caches;
@@ -350,7 +350,8 @@ Plan make_plan(const GenerateRequest &request) {
         throw UsageError("--constant is for CUDA; add --target cuda");
     }
     check_emit(plan.emit, plan.targets);
-    if (request.generator.empty()) {
+    plan.apart = request.generator.empty();
+    if (plan.apart) {
         find_op(request.op);
         plan.executable = require_piece(paths().generators, "the generator of every op");
     } else {

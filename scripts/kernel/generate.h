@@ -48,6 +48,7 @@ struct Plan {
     std::set<std::string> declared;   // the names of params that the schedule declares
     int line = 0;                     // where it declares them
     std::vector<std::string> inputs;  // every file that the outputs depend on
+    bool apart = false;               // as outputs of the registry's ops have to lie
     bool steps = false, passes = false;
     std::string after;
     std::string sizes, caches, lint;    // as the plugin takes them

@@ -13,13 +13,15 @@ import onnx.inliner
 from fold import fold_channels
 from graph import MOST, Graph, ModelError, Names, Value, wrong_shape
 from lowering import OPS, Builder, attend, contents
-from lowering.builder import Call, type_name
+from lowering.builder import TYPES, Call, type_name
 from onnx import numpy_helper
 from sizes import Size
 
 OPSETS = (7, 24)
 MOST_NODES = 100000  # of a model whose functions stand in place of their calls
 MOST_FOLDED = 1 << 26  # elements of a constant that is computed of others
+# Types as the ONNX standard writes them in what it says of ops.
+TYPE_TEXTS = {name: f"tensor({ {'float32': 'float', 'float64': 'double'}.get(name, name) })" for name in TYPES.values()}
 
 
 def read(path, name, dimensions, target="cpu"):
@@ -166,6 +168,29 @@ def unique(name, taken):
     return made
 
 
+def wrong_type(op, inputs, version):
+    """What the ONNX standard says against the types of a node's inputs: one that the op does not take, or two that are to be one; "" where it
+    takes them."""
+    try:
+        schema = onnx.defs.get_schema(op, version, "")
+    except onnx.defs.SchemaError:
+        return ""
+    allowed = {c.type_param_str: set(c.allowed_type_strs) for c in schema.type_constraints}
+    bound = {}
+    for i, value in enumerate(inputs):
+        if value is None or not schema.inputs:
+            continue
+        formal = schema.inputs[min(i, len(schema.inputs) - 1)]
+        type_ = TYPE_TEXTS[value.type]
+        if type_ not in allowed.get(formal.type_str, {formal.type_str}):
+            return f"{formal.name} is {value.type}, which it does not take"
+        if formal.type_str in allowed and formal.is_homogeneous:
+            name, first = bound.setdefault(formal.type_str, (formal.name, value.type))
+            if first != value.type:
+                return f"{formal.name} is {value.type}, and {name} is {first}; they have one type"
+    return ""
+
+
 class Named(dict):
     """Values by their names. No name is that of what is left out: a node that leaves an output out does not make the inputs that others
     leave out."""
@@ -216,6 +241,10 @@ class Reading:
             if self.values.get(o.name) is None:
                 raise ModelError(f'{self.path}: error: nothing makes the output "{o.name}"')
             value = self.values[o.name]
+            declared = o.type.tensor_type.elem_type if o.type.HasField("tensor_type") else 0
+            if declared and TYPES.get(declared) != value.type:
+                said = TYPES.get(declared, f"type {declared}")
+                raise ModelError(f'{self.path}: error: the output "{o.name}" is declared as {said}, and is {value.type}')
             if value.node is None or value in self.graph.outputs:  # an input, a constant or another output as it is
                 self.builder.origin = self.new_origin(f'output "{o.name}"')
                 stored = self.builder.stored(value)
@@ -323,6 +352,8 @@ class Reading:
         if node.domain not in ("", "ai.onnx"):
             self.unknown.append(f"{node.domain}.{place}")
             return []
+        if wrong := wrong_type(node.op_type, call.inputs, self.version):
+            call.fail(wrong)
         found = self.evaluated(node, call)
         if found is None and node.op_type == "If":
             return self.branch(node, call)

@@ -54,7 +54,8 @@ void {name}_unload({name}_model *model);
 /** Asks what a call of these sizes needs. Fails where the model cannot take them. */
 int {name}_measure(const {name}_sizes *sizes, {name}_bytes *bytes);
 
-/** Computes the outputs. `workspace` has as many bytes as {name}_measure() says, and lies at a multiple of 64. */
+/** Computes the outputs. `workspace` has as many bytes as {name}_measure() says, and lies at a multiple of 64. Neither it nor an output shares
+ * memory with another array, or the call is an error. */
 int {name}_run(const {name}_model *model, const {name}_sizes *sizes, const {name}_arrays *arrays, void *workspace);
 
 /** The same, and how many seconds each of its {count} calls took, in the order of the report. */
@@ -227,6 +228,26 @@ int {name}_measure(const {name}_sizes *s, {name}_bytes *bytes) {{
     return 0;
 }}
 
+struct bytes {{
+    const void *at;
+    int64_t length;
+    const char *error;
+}};
+
+/* The error of an array that a call writes, from `written` on, and of which a byte is another one's, too: what is stored there would be read as
+ * what was given. NULL where there is none. */
+static const char *find_shared(const struct bytes *all, int count, int written) {{
+    for (int i = written; i < count; i++) {{
+        for (int k = 0; k < i; k++) {{
+            const uintptr_t a = (uintptr_t)all[i].at, b = (uintptr_t)all[k].at;
+            if (all[i].length > 0 && all[k].length > 0 && a < b + (uintptr_t)all[k].length && b < a + (uintptr_t)all[i].length) {{
+                return all[i].error;
+            }}
+        }}
+    }}
+    return NULL;
+}}
+
 static double now(void) {{
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -244,7 +265,10 @@ static int {run}(const {name}_model *model, const {name}_sizes *s, const {name}_
     if (end > 0 && (workspace == NULL || (uintptr_t)workspace % 64 != 0)) {{
         return fail("{name}: the workspace is not at a multiple of 64 bytes");
     }}
-{begin}    uint8_t *const w = (uint8_t *)workspace;
+{begin}{apart}
+    const char *const shared = find_shared(all, {count}, {first_output});
+    if (shared != NULL) return fail(shared);
+    uint8_t *const w = (uint8_t *)workspace;
     const uint8_t *const m = model->bytes;
     (void)w;
     (void)m;
@@ -417,6 +441,10 @@ class Runner:
         counts = ", ".join(map(str, (len(self.number), len(inputs), len(outputs), len(self.steps))))
         pointers = "".join(f'    if (array_{i}(arrays) == NULL) return fail("{self.name}: the array {n} is missing");\n' for i, n in enumerate(names))
         plan = self.plan()
+        apart = [f'        {{array_{i}(arrays), {self.c(v.bytes)}, "{self.name}: the output {n} shares memory with another array"}},\n'
+                 for i, (v, n) in enumerate(inputs + outputs)]
+        apart += [f'        {{workspace, end, "{self.name}: the workspace shares memory with an array"}},\n']
+        apart = f"    const struct bytes all[] = {{\n{''.join(apart)}    }};"
         measures = "".join(f"    say_{i}(bytes, {self.c(v.bytes)});\n" for i, (v, _) in enumerate(inputs + outputs))
         extents = "".join(f"    const int64_t {n} = {self.c(s)};\n" for s, n in self.extents.items())
         frame = ""
@@ -426,7 +454,7 @@ class Runner:
             frame = f"    const int64_t values[] = {{{values}}};\n    const struct frame frame = {{m, w, s, arrays, slot, values}};\n"
         device = {k: v.format(name=self.name, length=self.length) for k, v in (CUDA if self.target == "cuda" else HOST).items()}
         return SOURCE.format(**device, name=self.name, members=members, counts=counts, slots=len(self.memory.slots), length=self.length, magic=self.magic,
-                             magic_length=len(self.magic), declarations=declarations, begin=self.begin(len(names)), checks=self.checks(), plan=plan, rank=self.most_dimensions,
+                             magic_length=len(self.magic), declarations=declarations, begin=self.begin(len(names)), checks=self.checks(), plan=plan, apart=apart, count=len(names) + 1, first_output=len(inputs), rank=self.most_dimensions,
                              measures=measures, pointer_checks=pointers, extents=extents, calls=calls, sections=functions, frame=frame)
 
     def checks(self):

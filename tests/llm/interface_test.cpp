@@ -76,6 +76,22 @@ std::vector<std::vector<float>> all_logits(const halyard_llm_model *model, const
 
 }  // namespace
 
+TEST_CASE("a model may be freed before its contexts") {
+    const std::vector<int32_t> tokens = {1, 2, 3};
+    LoadedModel loaded;
+    const int vocabulary = halyard_llm_vocabulary(loaded.model);
+    const Context other(loaded.model, 8);
+    REQUIRE(halyard_llm_feed(other.context, tokens.data(), tokens.size()) == 0);
+    const std::vector<float> wanted = other.logits(vocabulary);
+    const Context context(loaded.model, 8);
+    halyard_llm_free(loaded.model);
+    loaded.model = nullptr;
+    REQUIRE(halyard_llm_feed(context.context, tokens.data(), tokens.size()) == 0);
+    CHECK(context.logits(vocabulary) == wanted);
+    CHECK(halyard_llm_feed_together(1, &context.context, std::vector<const int32_t *>{tokens.data()}.data(),
+                                    std::vector<size_t>{1}.data()) == 0);
+}
+
 TEST_CASE("what is wrong is a code with a text") {
     halyard_llm_model *none = nullptr;
     CHECK(halyard_llm_load("/nowhere.gguf", &none) == HALYARD_LLM_BAD_MODEL);

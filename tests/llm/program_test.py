@@ -108,6 +108,8 @@ class Program(unittest.TestCase):
         text.write_text("the user in a the ing 1 2 " * 30)
         done = run("--model", self.models["llama"], "--perplexity", text, "--context", 64)
         self.assertRegex(done.stdout.decode(), r"perplexity \d+\.\d+ \+/- ")
+        done = run("--model", self.models["llama"], "--perplexity", text)
+        self.assertRegex(done.stdout.decode(), "in [0-9]+ chunks of 256")  # for which the model was made
         done = run("--model", self.models["llama"], "--bench", "--prompt-tokens", 20, "--generated-tokens", 3, "--depth", 5, "--repetitions", 1)
         self.assertRegex(done.stdout.decode(), r"(?s)\| pp20 @ d5 .*\| tg3 @ d5 ")
         done = run("--model", self.models["llama"], "--bench", "--prompt-tokens", 0, "--generated-tokens", 3)

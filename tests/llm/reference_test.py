@@ -50,6 +50,30 @@ def check_on_gpu(program, path, reference):
     return good and tokens[GPU_TOKENS:] == [int(t) for t in got.argmax(axis=-1)[:3]]
 
 
+def norm_alone(part):
+    def change(keys, tensors):
+        del tensors[f"blk.1.attn_{part}_norm.weight"]
+    return change
+
+
+def norm_of_neighbours(keys, tensors):
+    keys["general.architecture"] = "llama"
+    keys |= {key.replace("qwen3.", "llama."): value for key, value in keys.items()}
+
+
+def refused_on_gpu(program, folder):
+    """Norms of heads that no kernel of a GPU computes are an error, and not left out."""
+    good = True
+    for change, why in ((norm_alone("q"), "norms its keys alone"), (norm_alone("k"), "norms its queries alone"),
+                        (norm_of_neighbours, "turns pairs of neighbours")):
+        path = folder / "refused.gguf"
+        write_tiny(path, "qwen3", change=change)
+        done = subprocess.run([program, "exact", "1", str(path), "1", "0", "1"], capture_output=True, text=True, check=False)
+        print(f"refused: {done.stderr.strip()}")
+        good &= done.returncode == 1 and why in done.stderr
+    return good
+
+
 def run(program, kind, cache, path, reference, count, first, more, seed):
     """Tokens that were fed, and the logits behind them."""
     vocabulary = reference.tensors["token_embd.weight"].shape[0]
@@ -88,7 +112,7 @@ def main():
     gpu = arguments[0] == "--gpu"
     program, folder = arguments[gpu], pathlib.Path(arguments[gpu + 1])
     folder.mkdir(parents=True, exist_ok=True)
-    good = True
+    good = refused_on_gpu(program, folder) if gpu else True
     for name in MODELS:
         path = folder / f"{name}.gguf"
         write_tiny(path, name)

@@ -64,7 +64,8 @@ MODELS = {
 }
 
 
-def write_tiny(path, name, seed=1):
+def write_tiny(path, name, seed=1, change=None):
+    """`change(keys, tensors)` makes another file of it."""
     arch, sizes, words, kinds, head = MODELS[name]
     rng = np.random.default_rng(seed)
     keys = {"general.architecture": arch, "general.alignment": 32, **(scored_keys() if arch == "gemma3" else bpe_keys())}
@@ -117,4 +118,6 @@ def write_tiny(path, name, seed=1):
         keys |= {"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 2.0}
     if name == "gemma3":
         keys[f"{arch}.final_logit_softcapping"] = 20.0
+    if change:
+        change(keys, tensors)
     write(path, keys, tensors)

@@ -117,6 +117,25 @@ class Bounds(unittest.TestCase):
                 self.assertIn(f'{op} "the node"', error)
                 self.assertRegex(error, says)
 
+    def test_types(self):
+        """Types that an op does not take, or that do not go together: what the quick form of onnx's checker lets through."""
+        for op, types, says in [("Add", ["FLOAT", "INT64"], "B is int64, and A is float32; they have one type"), ("Softplus", ["INT8"], "X is int8, which it does not take"),
+                                ("Where", ["FLOAT"] * 3, "condition is float32, which it does not take"), ("And", ["BOOL", "UINT8"], "B is uint8"),
+                                ("Concat", ["FLOAT", "FLOAT", "FLOAT16"], "inputs is float16, and inputs is float32"), ("Gather", ["FLOAT", "FLOAT"], "indices is float32"),
+                                ("Pow", ["INT32", "BOOL"], "Y is bool"), ("Not", ["UINT8"], "X is uint8"), ("Range", ["INT64", "INT64", "INT32"], "delta is int32")]:
+            with self.subTest(op=op, types=types):
+                inputs = [(f"x{i}", getattr(onnx.TensorProto, t), [4]) for i, t in enumerate(types)]
+                attributes = {"axis": 0} if op == "Concat" else {}
+                support.save(self.path, [helper.make_node(op, [n for n, _, _ in inputs], ["y"], name="the node", **attributes)], inputs, [("y", FLOAT, None)])
+                with self.assertRaises(ModelError) as caught:
+                    read.read(str(self.path), "bad", {})
+                self.assertIn(f'{op} "the node", which makes "y": {says}', str(caught.exception))
+        support.save(self.path, [helper.make_node("Pow", ["x", "e"], ["y"])], [("x", FLOAT, [4]), ("e", support.INT64, [4])], [("y", FLOAT, [4])])
+        self.assertEqual(len(read.read(str(self.path), "good", {}).outputs), 1)
+        support.save(self.path, [helper.make_node("Neg", ["x"], ["y"])], [("x", FLOAT, [4])], [("y", support.INT64, [4])])
+        with self.assertRaisesRegex(ModelError, 'the output "y" is declared as int64, and is float32'):
+            read.read(str(self.path), "bad", {})
+
     def test_arrays(self):
         relu = [helper.make_node("Relu", ["x"], ["y"], name="the node")]
         for shape, says in [([BEYOND], "more than 2^31"), ([1 << 16, 1 << 16], "more than 2^31"), ([2, -7], "dimension 1 is -7"),

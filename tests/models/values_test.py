@@ -1,5 +1,6 @@
 """What ops compute at the ends: infinities, rows from the end, indices beyond, outputs that are left out, shapes and sizes of a call."""
 
+import ctypes
 import sys
 import unittest
 
@@ -39,6 +40,30 @@ class Values(Compile):
             wanted = ReferenceEvaluator(path).run(None, {"x": x})
         for name, w, g in zip([*outputs, "rows"], wanted, support.Model(self.folder / "out", "mlp")({"x": x}, n=3)):
             np.testing.assert_array_equal(g, w, err_msg=name)
+
+    def test_arrays_over_each_other(self):
+        """A call that would read what it has stored is an error, and stores nothing; arrays beside each other are right."""
+        model = self.compiled()
+        given, needed = model.measured(rows=4)
+        x, y, mean, workspace = 0, 4096, 8192, 12288
+        for name, places in (("y", (x, x, mean, workspace)), ("y", (x, x + 76, mean, workspace)), ("mean", (x, y, y, workspace)),
+                             ("mean", (x, y, y + 4 * 28 - 1, workspace)), ("workspace", (x, y, mean, 64)), ("workspace", (x, y, mean, y)), (None, (x, x + 80, x + 192, workspace))):
+            memory = np.zeros(65536 + 64, np.uint8)
+            begin = (memory.ctypes.data + 63) // 64 * 64
+            memory[begin - memory.ctypes.data:][:80] = self.x.view(np.uint8).reshape(-1)
+            before = memory.copy()
+            pointers = (ctypes.c_void_p * 3)(*[begin + p for p in places[:3]])
+            code = model.function("run")(model.model, given, pointers, ctypes.c_void_p(begin + places[3]))
+            if name == "workspace" and needed[0] == 0:
+                continue
+            if name:
+                self.assertNotEqual(code, 0, places)
+                self.assertIn(f"mlp: the {'output ' if name != 'workspace' else ''}{name} shares memory", model.library.halyard_last_error().decode())
+                np.testing.assert_array_equal(memory, before)
+            else:
+                model.check(code)
+                got = memory[begin - memory.ctypes.data + places[1]:][:112].view(np.float32).reshape(4, 7)
+                np.testing.assert_allclose(got, self.wanted(self.x)[0], rtol=1e-5)
 
     def test_outputs_that_are_left_out_or_the_same(self):
         """An output without a name is no input that is left out, and a value that is two outputs is in both arrays."""

@@ -71,6 +71,71 @@ class Calls(unittest.TestCase):
         self.refuses(ValueError, "y has elements, but no memory", floats(2, 8), floats(8), out=Nowhere(2, 8))
         self.assertEqual(np.from_dlpack(halyard.op("rms_norm")(Nowhere(0, 8), floats(8))).shape, (0, 8))
 
+    def test_what_lies(self):
+        """Of arrays that say what is not so, as much is an error as can be seen."""
+        class Given:
+            def __init__(self, capsule):
+                self.capsule = capsule
+
+            def __dlpack_device__(self):
+                return (1, 0)
+
+            def __dlpack__(self, **named):
+                return self.capsule
+
+        class Old:
+            def __init__(self, capsule):
+                self.__array_struct__ = capsule
+
+        class Tensor(ctypes.Structure):
+            _fields_ = [("data", ctypes.c_void_p), ("device", ctypes.c_int32 * 2), ("count", ctypes.c_int32), ("code", ctypes.c_uint8),
+                        ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", ctypes.c_void_p), ("strides", ctypes.c_void_p),
+                        ("offset", ctypes.c_uint64), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+        class Struct(ctypes.Structure):
+            _fields_ = [("two", ctypes.c_int), ("count", ctypes.c_int), ("kind", ctypes.c_char), ("size", ctypes.c_int), ("flags", ctypes.c_int),
+                        ("shape", ctypes.c_void_p), ("strides", ctypes.c_void_p), ("data", ctypes.c_void_p)]
+
+        make = ctypes.pythonapi.PyCapsule_New
+        make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        x = floats(2, 8)
+        shape = (ctypes.c_int64 * 2)(2, 8)
+
+        def tensor(**named):
+            fields = {"data": x.ctypes.data, "device": (ctypes.c_int32 * 2)(1, 0), "count": 2, "code": 2, "bits": 32, "lanes": 1,
+                      "shape": ctypes.addressof(shape), **named}
+            return Tensor(**fields)
+
+        def struct(**named):
+            fields = {"two": 2, "count": 2, "kind": b"f", "size": 4, "flags": 0x701, "shape": ctypes.addressof(shape), "data": x.ctypes.data,
+                      **named}
+            return Struct(**fields)
+
+        right, old = tensor(), struct()
+        self.assertTrue(np.allclose(np.from_dlpack(self.norm(Given(make(ctypes.addressof(right), b"dltensor", None)), floats(8))), 1))
+        self.assertTrue(np.allclose(self.norm(Old(make(ctypes.addressof(old), None, None)), floats(8)), 1))
+        for wrong, pattern in ((tensor(shape=None), "x has dimensions, but no shape"), (tensor(count=-1), "x has"), (tensor(count=9), "x has more"),
+                               (tensor(code=5, bits=64), "x is complex64"), (tensor(code=10, bits=8), "x is DLPack's 10:8"),
+                               (tensor(lanes=0), "x has vectors")):
+            self.refuses((TypeError, ValueError), pattern, Given(make(ctypes.addressof(wrong), b"dltensor", None)), floats(8))
+        for wrong, pattern in ((struct(shape=None), "x has dimensions, but no shape"), (struct(two=3), "x has an __array_struct__ that is none"),
+                               (struct(size=0), "x has an __array_struct__ that is none"), (struct(size=-4), "that is none")):
+            self.refuses((TypeError, ValueError), pattern, Old(make(ctypes.addressof(wrong), None, None)), floats(8))
+        for nothing in (None, 5, "x", x):
+            self.refuses(TypeError, "x gives a .* where a capsule of its array is wanted", Given(nothing), floats(8))
+            self.refuses(TypeError, "x gives a .* where a capsule of its array is wanted", Old(nothing), floats(8))
+
+    def test_outputs_over_inputs(self):
+        """Rows would be computed of what other rows have stored."""
+        both = floats(6, 8)
+        for y in (both[:4], both[1:5], both[2:], both[3::-1]):
+            self.refuses(halyard.Error, "rms_norm: the output y shares memory with x", both[:4], floats(8), out=y)
+        self.refuses(halyard.Error, "the output y shares memory with weight", floats(4, 8), both[1], out=both[:4])
+        wide = np.ones((4, 20), np.float32)
+        self.norm(wide[:, :8], floats(8), out=wide[:, 8:16])
+        self.assertTrue(np.allclose(wide, 1))
+        self.norm(both[::2], floats(8), out=both[1::2])
+
     def test_packed_columns(self):
         """Panels of packed weights are whole: only the package knows how many columns there are."""
         gemm = halyard.op("gemm")

@@ -224,6 +224,14 @@ TEST_CASE("what is wrong with words and blocks is said") {
     CHECK_THAT(interleave(q4, three), Contains("8, 16 or 32"));
     CHECK_THAT(interleave(q4, one), Contains("ceil(n / columns)"));
     CHECK_THAT(interleave(w, one), Contains("uint8 of 3 dimensions"));
+    halyard_array over = array_of(memory.data() + 323, "uint8", {144, 2, 2}), behind = array_of(memory.data() + 324, "uint8", {144, 2, 2});
+    CHECK_THAT(interleave(q4, over), Contains("shares memory"));
+    CHECK_THAT(interleave(q4, behind), Catch::Matchers::Equals(""));
+    const halyard_array own = array_of(words.data(), "uint8", {16, 4});
+    halyard_array half = array_of(bytes.data(), "uint32", {4, 4});
+    CHECK_THAT(text(halyard_unpack_int4(HALYARD_WORDS_ALONG_K, &own.buffer, &half.buffer)), Catch::Matchers::Equals(""));
+    half = array_of(words.data() + 15, "uint32", {4, 4});
+    CHECK_THAT(text(halyard_unpack_int4(HALYARD_WORDS_ALONG_K, &own.buffer, &half.buffer)), Contains("shares memory"));
     CHECK_THAT(text(halyard_deinterleave_blocks(nullptr, &q4.buffer)), Contains("NULL"));
     CHECK_THAT(text(halyard_pack_zeros(HALYARD_WORDS_ALONG_N, &w.buffer, 0, &b.buffer)), Contains("another number of zero points"));
 }

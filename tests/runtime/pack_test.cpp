@@ -269,6 +269,8 @@ TEST_CASE("what cannot be packed is an error that says why", "[pack]") {
     CHECK(error(metadata, "w_up_packed", nullptr, data.data()) == "halyard_pack: there are no weights for \"w_up_packed\"");
     CHECK(error(metadata, "w_up_packed", &from.buffer, nullptr) ==
           "halyard_pack: the weights for \"w_up_packed\", the memory to pack them into, or the array to make of it is NULL");
+    CHECK(error(metadata, "w_up_packed", &from.buffer, data.data() + 60) ==
+          "halyard_pack: the memory to pack \"w_up_packed\" into shares some with the weights");
     halyard_array_init(&from, data.data(), "int8", 2, matrix.data(), nullptr);
     CHECK(error(metadata, "w_up_packed", &from.buffer, data.data()) ==
           "halyard_pack: \"w_up_packed\" is not made of weights of this type; floats of 16 and 32 bits are converted, others are not");

@@ -1,5 +1,6 @@
 #include "weights_on_device.h"
 
+#include <fmt/format.h>
 #include <halyard/blocks.h>
 #include <halyard/cuda.h>
 #include <halyard/runtime.h>
@@ -48,6 +49,25 @@ int ProductOnDevice::columns() const {
     return n;
 }
 
+namespace {
+
+// Kernels norm heads of queries and keys or neither, and turn normed ones by halves, as all models do that have such norms.
+void check_norms(const Model &model) {
+    for (size_t i = 0; i < model.weights.layers.size(); i++) {
+        const halyard_llm::Layer &layer = model.weights.layers[i];
+        const bool normed = !layer.query_norm.empty();
+        const char *const what = normed != !layer.key_norm.empty()     ? normed ? "norms its queries alone" : "norms its keys alone"
+                                 : normed && !model.config.rope_halves ? "norms its heads and turns pairs of neighbours"
+                                                                       : nullptr;
+        if (what) {
+            throw std::runtime_error(
+                fmt::format("{}: layer {} {}, which is not computed on a GPU: run it on the processor", shown(model.file.name()), i, what));
+        }
+    }
+}
+
+}  // namespace
+
 double bytes_of(const ProductOnDevice::Part &part) {
     if (part.type == TensorType::kF32) {
         return double(part.k) * part.n * sizeof(float);
@@ -57,6 +77,7 @@ double bytes_of(const ProductOnDevice::Part &part) {
 }
 
 WeightsOnDevice::WeightsOnDevice(const Model &model) {
+    check_norms(model);
     for (size_t i = 0; i < model.weights.layers.size(); i++) {
         const halyard_llm::Layer &from = model.weights.layers[i];
         const LayerProducts &products = model.products.layers[i];

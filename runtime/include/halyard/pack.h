@@ -40,7 +40,7 @@ int64_t halyard_packed_bytes(const struct halide_filter_metadata_t *library, con
  * library with. Returns 0, or a code with a text in halyard_last_error().
  *
  * Matrices side by side are packed one after the other into the same memory, each with the number of its first column as the minimum
- * of its columns; the last call's `packed` has them all. What fills up the last panel is not written, and does not matter. */
+ * of its columns; the last call's `packed` has them all. The memory shares none with weights. What fills up the last panel is not written, and does not matter. */
 int halyard_pack(const struct halide_filter_metadata_t *library, const char *argument, const struct halide_buffer_t *weights, void *memory,
                  struct halyard_array *packed);
 

@@ -26,8 +26,12 @@ int type_key(struct halide_type_t type) {
 }
 
 const char *type_name(struct halide_type_t type, char text[16]) {
-    static const char *const kinds[] = {"int", "uint", "float", "handle", "bfloat"};
-    PyOS_snprintf(text, 16, "%s%d", type.code < 5 ? kinds[type.code] : "type ", type.bits);
+    static const char *const kinds[] = {"int", "uint", "float", "handle", "bfloat", "complex"};
+    if (type.code < 6) {
+        PyOS_snprintf(text, 16, "%s%d", kinds[type.code], type.bits);
+    } else {
+        PyOS_snprintf(text, 16, "DLPack's %d:%d", type.code, type.bits);  // as 10:8, float8_e4m3fn
+    }
     return type.code == halide_type_uint && type.bits == 1 ? "bool" : text;
 }
 
@@ -40,6 +44,9 @@ static int refuse(PyObject *exception, PyObject *name, const char *why) {
 static int set_dimensions(struct Array *a, PyObject *name, int count, const int64_t *shape, const int64_t *strides, int64_t bytes) {
     if (count < 0 || count > HALYARD_MAX_DIMENSIONS) {
         return refuse(PyExc_ValueError, name, "has more dimensions than a library takes");
+    }
+    if (count > 0 && !shape) {
+        return refuse(PyExc_ValueError, name, "has dimensions, but no shape");
     }
     a->buffer.dimensions = count;
     int64_t dense = 1;
@@ -121,6 +128,9 @@ static int import_array_struct(struct Array *a, PyObject *array, PyObject *name)
     if (!s) {
         return 0;
     }
+    if (s->two != 2 || s->itemsize <= 0) {  // any capsule without a name comes here
+        return refuse(PyExc_TypeError, name, "has an __array_struct__ that is none");
+    }
     if (s->kind != 'V' && !(s->flags & kArrayNotSwapped)) {
         return refuse(PyExc_TypeError, name, "has its bytes in the other order");
     }
@@ -162,6 +172,11 @@ int import_array(struct Array *a, PyObject *array, PyObject *adapter, PyObject *
     const int has_struct = exports == Py_None;
     a->keeps = has_struct ? PyObject_GetAttr(array, module.name_array_struct) : PyObject_CallFunctionObjArgs(exports, array, NULL);
     if (!a->keeps) {
+        return 0;
+    }
+    if (!PyCapsule_CheckExact(a->keeps)) {
+        PyErr_Format(PyExc_TypeError, "%U gives a %R where a capsule of its array is wanted", name, (PyObject *)Py_TYPE(a->keeps));
+        release_array(a);
         return 0;
     }
     int ok = has_struct ? import_array_struct(a, array, name) : import_capsule(a, name);

@@ -161,6 +161,24 @@ Stmt elements_lie_apart(const Argument &a) {
     return AssertStmt::make(apart || a.is_empty(), requirement_failed("elements of " + a.name + " lie apart", message));
 }
 
+// One call for all arrays, as it stands in the way of each call of the library.
+Stmt outputs_lie_apart(const std::vector<Argument> &arguments) {
+    int64_t outputs = 0;
+    std::string names;
+    std::vector<Expr> buffers;
+    for (const auto &a : arguments) {
+        outputs |= a.is_output() ? int64_t(1) << buffers.size() : 0;
+        names += (names.empty() ? "" : " ") + a.name;
+        buffers.push_back(a.buffer());
+    }
+    const Expr bits = make_const(Int(64), outputs), count = int(buffers.size());
+    const auto all = [&] { return Call::make(type_of<halide_buffer_t **>(), Call::make_struct, buffers, Call::Intrinsic); };
+    const Expr user_context = Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic);
+    const Expr shared = Call::make(Int(32), "halyard_memory_is_shared", {bits, count, all()}, Call::Extern);
+    return AssertStmt::make(
+        shared == 0, Call::make(Int(32), "halyard_error_memory_is_shared", {user_context, bits, count, all(), Expr(names)}, Call::Extern));
+}
+
 bool is_of_device(const Call &call) {
     bool is = false;
     for (const char *prefix : {"halide_device_", "halide_copy_to_", "halide_buffer_copy", "halyard_cuda_"}) {
@@ -171,7 +189,8 @@ bool is_of_device(const Call &call) {
 
 class CheckArguments : public IRMutator {
 public:
-    CheckArguments(const std::string &function, WidthOfIndices indices) : function_(function), indices_(indices) {}
+    CheckArguments(const std::string &function, WidthOfIndices indices, bool apart)
+        : function_(function), indices_(indices), apart_(apart && !function.empty()) {}
 
     using IRMutator::mutate;
 
@@ -186,6 +205,9 @@ public:
         std::vector<Stmt> all;
         for (const auto &a : arguments_) {
             all.push_back(can_be_read(a, indices_));
+        }
+        if (apart_ && !arguments_.empty()) {
+            all.push_back(outputs_lie_apart(arguments_));
         }
         all.push_back(s);
         const Stmt result = IRMutator::mutate(Block::make(all));
@@ -240,6 +262,7 @@ private:
 
     std::string function_;
     WidthOfIndices indices_;
+    bool apart_;
     std::vector<Argument> arguments_;
     bool inside_ = false;
 };
@@ -256,8 +279,8 @@ std::vector<std::string> buffers_of(const Stmt &body) {
     return names;
 }
 
-std::unique_ptr<IRMutator> check_arguments(const std::string &function, WidthOfIndices indices) {
-    return std::make_unique<CheckArguments>(function, indices);
+std::unique_ptr<IRMutator> check_arguments(const std::string &function, WidthOfIndices indices, bool apart) {
+    return std::make_unique<CheckArguments>(function, indices, apart);
 }
 
 }  // namespace halyard

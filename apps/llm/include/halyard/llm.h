@@ -31,8 +31,9 @@ struct halyard_llm_context;
 /** What went wrong, where, and what to do, in the last call of this thread that failed. */
 const char *halyard_llm_last_error(void);
 
-/** The file is mapped, and has to stay as it is until halyard_llm_free(). */
+/** The file is mapped, and has to stay as it is until halyard_llm_free(), and that of all contexts of the model. */
 int halyard_llm_load(const char *path, struct halyard_llm_model **model);
+/** Contexts of the model go on; the last one that is freed lets its memory go. Null is nothing. */
 void halyard_llm_free(struct halyard_llm_model *model);
 
 /** Tokens of the vocabulary, and those that the model was made to see at once. */
@@ -65,6 +66,7 @@ enum halyard_llm_cache { HALYARD_LLM_CACHE_F32 = 0, HALYARD_LLM_CACHE_F16 = 1, H
 /** The same with another cache than f32. */
 int halyard_llm_context_new_with_cache(const struct halyard_llm_model *model, int length, enum halyard_llm_cache cache,
                                        struct halyard_llm_context **context);
+/** Not while a call with the context runs on another thread. Null is nothing. */
 void halyard_llm_context_free(struct halyard_llm_context *context);
 
 /** Whether what is fed from here on is multiplied in 8 bits, as other programs do: weights in blocks by rows that are rounded to 8 bits, 32
