@@ -356,7 +356,7 @@ def main():
         with support.folder() as f:
             path = support.save(pathlib.Path(f) / "fuzz.onnx", [n for d, _ in drawn for n in d.nodes], [i for d, _ in drawn for i in d.inputs],
                                 [o for _, outs in drawn for o in outs], [c for d, _ in drawn for c in d.constants])
-            target = ["--target", "cuda", "--devices", "emulator"] if ON_DEVICE else ["--type", TYPE] if TYPE else []
+            target = [*(["--target", "cuda", "--devices", "emulator"] if ON_DEVICE else []), *(["--type", TYPE] if TYPE else [])]
             done = support.halyard("compile", path, "-o", f, "--name", "fuzz", "--quiet", *target)
             right = done.returncode == 0
             if right:
