@@ -155,7 +155,7 @@ def of_group(group):
     if len(products) != 1 or products[0].op != "matmul":
         return None
     node = products[0]
-    a, b = node.inputs
+    a, b = node.inputs[:2]
     if b.constant is None or b.rank != 2 or b.type != "float32" or a.node in group.nodes or a.rank < 2 or b.constant.size == 0:
         return None
     depth, columns = b.constant.shape
