@@ -59,7 +59,7 @@ public:
         } else if (op == "scatter") {
             scatter(n, t, vars, index);
         } else if (op == "matmul") {
-            matmul(n, t, vars, index);
+            n.in.size() == 4 ? matmul_int8(n, t, vars, index) : matmul(n, t, vars, index);
         } else if (op == "conv" || op == "conv_transpose" || op == "pool") {
             window(n, t, vars, index, op);
         } else {

@@ -39,6 +39,71 @@ inline void matmul(const Node &n, Tensor &t, const std::vector<Halide::Var> &var
     }
 }
 
+// Of whole numbers of 8 bits, less their zeros, where a call brings both matrices: in = a, b, zero of a, zero of b.
+//
+//   sum of (a - za) (b - zb) = sum of a b - zb (sum of a) - za (sum of b) + depth za zb
+//
+// The sums are exact, in 32 bits. Instructions multiply unsigned rows by signed columns, four neighbours along the depth at a time: what is
+// otherwise is moved by 128, with its zero. NAME_rows [depth, x1, ...] and NAME_columns [4, x0, depth / 4, x2, ...] are the operands so.
+inline void matmul_int8(const Node &n, Tensor &t, const std::vector<Halide::Var> &vars, const Index &index) {
+    using namespace Halide;
+    constexpr int kGroup = 4, kHalf = 128;
+    const Tensor &a = *n.in[0], &b = *n.in[1];
+    const Expr depth = a.shape.back(), whole = simplify((depth + (kGroup - 1)) / kGroup * kGroup);
+    const size_t rank = index.size();
+    const Var along("along"), member("member"), group("group");
+    const auto level = [&](const Tensor &x, size_t dimension, const Expr &at, const Type &type) {
+        Index own = index;
+        own[dimension] = min(likely(at), depth - 1);
+        if (dimension + 2 == rank) {  // vectors stick out of a row
+            own[rank - 1] = min(likely(index[rank - 1]), t.shape[rank - 1] - 1);
+        }
+        const Expr value = matrix(x, own);
+        return x.type == type ? value : cast(type, cast<int16_t>(value) + (type.is_uint() ? kHalf : -kHalf));
+    };
+    Func rows(n.name() + "_rows"), columns(n.name() + "_columns"), acc(n.name() + "_acc");
+    std::vector<Var> of_rows = vars, of_columns = {member, vars[0], group};
+    of_rows[0] = along;
+    of_columns.insert(of_columns.end(), vars.begin() + 2, vars.end());
+    rows(of_rows) = level(a, rank - 1, along, UInt(8));
+    const Expr at = group * kGroup + member;
+    columns(of_columns) = select(likely(at < depth), level(b, rank - 2, at, Int(8)), cast<int8_t>(0));
+    const auto row = [&](const Expr &k) {
+        std::vector<Expr> own(vars.begin(), vars.end());
+        own[0] = k;
+        return cast<int32_t>(rows(own));
+    };
+    const auto column = [&](const Expr &k) {
+        std::vector<Expr> own = {k % kGroup, vars[0], k / kGroup};
+        own.insert(own.end(), vars.begin() + 2, vars.end());
+        return cast<int32_t>(columns(own));
+    };
+    const RDom r(0, whole, "r");
+    acc(vars) = 0;
+    acc(vars) += row(r) * column(r);
+    Expr sum = acc(vars), za = n.in[2]->broadcast(index) + (a.type.is_int() ? kHalf : 0),
+         zb = n.in[3]->broadcast(index) - (b.type.is_uint() ? kHalf : 0);
+    const auto terms = n.json.at("terms").get<std::vector<bool>>();
+    if (terms[0]) {
+        std::vector<Var> each(vars.begin() + 1, vars.end());
+        Func total(n.name() + "_row_sum");
+        const RDom k(0, depth, "r");
+        total(each) = 0;
+        total(each) += row(k);
+        sum = sum - zb * total(each);
+    }
+    if (terms[1]) {
+        std::vector<Var> each = vars;
+        each.erase(each.begin() + 1);
+        Func total(n.name() + "_column_sum");
+        const RDom k(0, whole, "r");
+        total(each) = 0;
+        total(each) += column(k);
+        sum = sum - za * total(each);
+    }
+    t.f(vars) = terms[0] && terms[1] ? sum + depth * (za * zb) : sum;
+}
+
 // The image, and `none` around it.
 inline Halide::Expr framed(const Tensor &x, const Index &index, size_t first, size_t spatial, const Halide::Expr &none) {
     using namespace Halide;

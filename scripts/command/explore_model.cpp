@@ -392,6 +392,10 @@ private:
         if (now <= 0) {
             return "as it was, not measured";
         }
+        if (kept_.empty() && !resumed_) {  // both times are of the same build
+            return fmt::format("{} a call, none of {} changes was faster{}", seconds_text(std::min(began_, now)), tries_,
+                               ended_ ? "; nothing is left to try" : "");
+        }
         return fmt::format("{} to {} a call, {:.2f} times as fast, {} of {} changes kept{}{}", seconds_text(began_), seconds_text(now),
                            began_ / now, kept_.size(), tries_, resumed_ ? ", begun with what was found before" : "",
                            ended_ ? "; nothing is left to try" : "");

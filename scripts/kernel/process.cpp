@@ -450,21 +450,38 @@ void sweep(const std::string &parent) {
 }  // namespace
 
 TemporaryDirectory::TemporaryDirectory(const std::string &parent) {
+    constexpr int kTries = 3;  // another process may remove an empty parent that it made
     std::error_code error;
-    fs::create_directories(parent, error);
-    sweep(parent);
-    std::string pattern = (fs::path(parent) / (std::string(kTemporaryPrefix) + "XXXXXX")).string();
-    if (error || !mkdtemp(pattern.data())) {
-        throw Failure(fmt::format("{}: error: no directory can be made there: {}\n  name another place", parent,
-                                  error ? error.message() : std::strerror(errno)));
+    for (fs::path above = parent; !above.empty() && !fs::exists(above, error); above = above.parent_path()) {
+        made_.push_back(above.string());
     }
-    path_ = pattern;
-    lock_ = lock_directory(path_);
+    int reason = 0;
+    for (int i = 0; i < kTries; i++) {
+        fs::create_directories(parent, error);
+        sweep(parent);
+        std::string pattern = (fs::path(parent) / (std::string(kTemporaryPrefix) + "XXXXXX")).string();
+        if (!error && mkdtemp(pattern.data())) {
+            path_ = pattern;
+            lock_ = lock_directory(path_);
+            return;
+        }
+        reason = errno;
+        if (error || reason != ENOENT) {
+            break;
+        }
+    }
+    throw Failure(fmt::format("{}: error: no directory can be made there: {}\n  name another place", parent,
+                              error ? error.message() : std::strerror(reason)));
 }
 
 TemporaryDirectory::~TemporaryDirectory() {
     if (!remove_folder(path_)) {
         fmt::print(stderr, "{}: warning: cannot be removed: {}\n", path_, std::strerror(errno));
+    }
+    for (const auto &folder : made_) {
+        if (rmdir(folder.c_str()) != 0) {
+            break;
+        }
     }
     if (lock_ >= 0) {
         close(lock_);

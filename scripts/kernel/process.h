@@ -54,8 +54,8 @@ bool interrupted();
 /** Throws Interrupted if one of them came. */
 void check_signals();
 
-/** A new directory in `parent` (made if need be), removed with all it holds. One that a killed
- * process left there is removed too. */
+/** A new directory in `parent`, removed with all it holds; parents that it had to make, too, where nothing else came into them. One that
+ * a killed process left there is removed too. */
 class TemporaryDirectory {
 public:
     explicit TemporaryDirectory(const std::string &parent);
@@ -69,7 +69,8 @@ public:
 
 private:
     std::string path_;
-    int lock_ = -1;  // held while this process lives
+    std::vector<std::string> made_;  // folders above it that were not there, the innermost first
+    int lock_ = -1;                  // held while this process lives
 };
 
 /** Removes a folder with all that it holds, which may be anything that a process could make there. Whether it is gone. */

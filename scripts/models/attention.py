@@ -15,6 +15,7 @@ LOWEST = float(np.finfo(np.float32).min)  # what infinite constants become (kern
 LEAST = -3e38              # a number below it takes up any score that is added to it
 SHORT = 256                # queries: strips of 16 below, as in apps/minilm
 HEADS = (32, 64, 96, 128)  # lengths of a head that the schedule knows as a constant
+HEADS_OF_HALVES = (32, 64, 80, 96, 128, 192, 256)  # the same of the fused schedule on a GPU
 
 
 class Mismatch(Exception):
@@ -179,6 +180,14 @@ class Parts:
         if not variant and depth == columns and depth.number in HEADS:
             settings["head_dim"] = str(depth.number)
         return Call("attention", params, settings, [*arguments[:3], Scalar(self.scale), *mask, *bias, *fill], arguments[-1], variant, scratch)
+
+
+def in_halves(call, half, target):
+    """The call for arrays of 16 bits. On a GPU the fused schedule takes it then, on the tensor cores, where it has the length of the heads."""
+    call.params["type"] = half
+    depth, columns, scale = call.arguments[0].shape[-1], call.arguments[2].shape[-1], call.arguments[3].number
+    if target == "cuda" and depth == columns and depth.number in HEADS_OF_HALVES and scale >= np.finfo(np.float32).tiny:
+        call.variant, call.scratch, call.settings = "", (), {"head_dim": str(depth.number)}
 
 
 def unfused_scratch(sequences, heads, queries, keys, columns):

@@ -6,7 +6,7 @@ import storage
 from calls import Call, Scalar, number_of, other_of
 from graph import MOST, Value
 from groups import Group
-from sizes import product
+from sizes import Size, product
 from views import View
 
 PANELS = (48, 64, 32)  # columns of a panel of packed weights, which the schedule of gemm is told: the first that pads least
@@ -124,12 +124,12 @@ class Product:
         depth, columns = self.weights.constant.shape
         rows = product(self.a.shape[:-1])
         on_gpu = target == "cuda"
-        panel = panel_of(columns, told)
-        if (self.weights, panel) not in packed:
-            packed[self.weights, panel] = self.weights if on_gpu else pack(self.weights, panel, half)
 
         def stored(value):
             return storage.as_half(value, half, packed) if half else value
+        panel = panel_of(columns, told)
+        if (self.weights, panel) not in packed:
+            packed[self.weights, panel] = stored(self.weights) if on_gpu else pack(self.weights, panel, half)
         arguments = [View.of(stored(self.a), (rows, depth)), View.of(packed[self.weights, panel])]
         params, rest = self.epilogue(rows, columns, stored)
         if half:
@@ -137,8 +137,16 @@ class Product:
             if result.stored != half:
                 params["output"] = result.stored
         arguments += rest
-        settings, variant = ({}, "simt") if on_gpu else ({"panel": str(panel)}, "")
-        return Call("gemm", params, settings, arguments, View.of(result, (rows, columns)), variant)
+        settings = {} if on_gpu else {"panel": str(panel)}
+        return Call("gemm", params, settings, arguments, View.of(result, (rows, columns)), "simt" if on_gpu and not half else "",
+                    copies(rows, depth, columns) if on_gpu and half else ())
+
+
+def copies(rows, depth, columns):
+    """Bytes of what the tensor cores' schedule copies where rows of 16 bits do not begin at multiples of 16 bytes."""
+    if depth % 8 == 0 and columns % 8 == 0:
+        return ()
+    return [count * ((length + 7) // 8 * 8) * 2 for count, length in ((Size.of(rows), depth), (Size.of(depth), columns))]
 
 
 def of_group(group):
@@ -147,7 +155,7 @@ def of_group(group):
     if len(products) != 1 or products[0].op != "matmul":
         return None
     node = products[0]
-    a, b = node.inputs
+    a, b = node.inputs[:2]
     if b.constant is None or b.rank != 2 or b.type != "float32" or a.node in group.nodes or a.rank < 2 or b.constant.size == 0:
         return None
     depth, columns = b.constant.shape

@@ -72,7 +72,7 @@ def of_group(group):
     if len(products) != 1 or products[0].op != "matmul":
         return None
     node = products[0]
-    a, b = node.inputs
+    a, b = node.inputs[:2]
     if a.type not in ("uint8", "int8") or b.constant is None or b.type != "int8" or b.rank != 2 or a.node in group.nodes or a.rank < 2:
         return None
     columns = b.constant.shape[1]

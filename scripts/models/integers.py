@@ -2,12 +2,14 @@
 
     scale_a (a - zero) @ (scale_b b)  ->  scale_a scale_b (a @ b - zero sum(b))
 
-The sums are exact, in 32 bits, and a is read as it was stored. Weights are symmetric, or become so where what is left fits 8 bits. Convolutions
-likewise; they become so before the layouts of images are chosen.
+The sums are exact, in 32 bits, and a is read as it was stored. Weights are symmetric, or become so where what is left fits 8 bits. Where a call brings
+both matrices, as in attention, one node has both with their zeros (generators/graph/products.h). Convolutions likewise; they become so before the layouts of
+images are chosen.
 """
 
 import numpy as np
 from graph import Node, Value
+from views import MOVES
 
 
 def is_dequantized(call):
@@ -77,6 +79,15 @@ def dequantized_of(value):
     return (*found, float(scale)) if found is not None and not isinstance(found[1], Value) else None
 
 
+def moved(value):
+    """What stands before the moves that make a value, and these: of levels they are the same."""
+    moves = []
+    while value.node is not None and value.node.op in MOVES:
+        moves.insert(0, value.node)
+        value = value.node.inputs[0]
+    return value, moves
+
+
 class Rewriter:
     def __init__(self, graph):
         self.graph, self.made, self.count = graph, [], 0
@@ -119,7 +130,11 @@ class Rewriter:
                 self.replaced(node, self.sums(node, *found, b.constant.astype(np.int8)))
                 return True
             return False
-        found = dequantized_of(a)
+        (left, left_moves), (right, right_moves) = moved(a), moved(b)
+        found, other = dequantized_of(left), dequantized_of(right)
+        if found is not None and other is not None and b.rank > 1:
+            return self.product_of_two(node, found, left_moves, other, right_moves)
+        found = found if not left_moves else None
         if found is None or b.levels is None or b.rank != 2 or b.levels[2] != 1 and b.levels[1].size > 1:
             return False
         x, zero, a_scale = found
@@ -130,6 +145,25 @@ class Rewriter:
                                      node.output.shape, "float32", fn="mul"))
         return True
 
+    def product_of_two(self, node, left, left_moves, right, right_moves):
+        """Of two arrays of a call: (array, zero point, scale) of each, and the moves behind its DequantizeLinear."""
+        origin, shape = node.origin, node.output.shape
+        (a, a_zero, a_scale), (b, b_zero, b_scale) = left, right
+        # As instructions take them: rows are unsigned, columns signed.
+        terms = [b_zero - (128 if b.type == "uint8" else 0) != 0, a_zero + (128 if a.type == "int8" else 0) != 0]
+        a, b = self.repeated(origin, a, left_moves), self.repeated(origin, b, right_moves)
+        zeros = [self.constant(np.array(z, np.int32)) for z in (a_zero, b_zero)]
+        sums = self.add(origin, "matmul", [a, b, *zeros], shape, "int32", terms=terms)
+        sums = self.add(origin, "map", [sums], shape, "float32", fn="cast")
+        scale = self.constant((np.float32(a_scale) * np.float32(b_scale)).reshape(()))
+        self.replaced(node, self.add(origin, "map", [sums, scale], shape, "float32", fn="mul"))
+        return True
+
+    def repeated(self, origin, value, moves):
+        """The same moves of another array."""
+        for move in moves:
+            value = self.add(origin, move.op, [value], move.output.shape, value.type, **move.attributes)
+        return value
 
     def convolution(self, node):
         """The same of windows, whose weights are [out, in, kernel, kernel]; outside of the image lies its zero point."""

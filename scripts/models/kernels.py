@@ -95,7 +95,8 @@ def is_own(value, group):
     number, readers = value.constant.flatten()[0], [n for n in group.nodes if value in n.inputs]
     if value.constant.dtype == np.float32:
         return bool(np.isfinite(number)) and not windows.is_plain(float(number)) and all(n.is_map and n.attributes["fn"] in ("mul", "div") for n in readers)
-    return value.constant.dtype == np.int32 and all(n.is_map and n.attributes["fn"] in ("add", "sub") for n in readers)
+    return value.constant.dtype == np.int32 and all(n.is_map and n.attributes["fn"] in ("add", "sub") or n.op == "matmul" and value in n.inputs[2:]
+                                                    for n in readers)
 
 
 def of_group(group, target, shared=False):

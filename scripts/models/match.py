@@ -40,7 +40,7 @@ def match(graph, units, groups, target, half=""):
     wants what is not."""
     packed = {}
     attend_all(graph, units, groups, target)
-    storage.choose(graph, groups, half, target)
+    storage.choose(graph, groups, half)
     for group in list(groups):
         products = [n for n in group.nodes if n.reduces and n.op != "reduce"]
         if group.call is None and not group.schedule and group.wanted != "graph" and len(products) == 1:
@@ -59,7 +59,7 @@ def match(graph, units, groups, target, half=""):
         groups = join(graph, groups, by_node, packed, target)
     for group in groups:
         if group.match is not None and group.output.stored != "float32":
-            group.call.params["type"] = group.output.stored
+            attention.in_halves(group.call, group.output.stored, target)
         if group.wanted not in ("", "graph", group.call.op if group.call else ""):
             raise ModelError(f'{group.at}: op "{group.wanted}" is not what computes these nodes; '
                              f'{group.call.op if group.call else "graph"} does')

@@ -230,7 +230,7 @@ class Reading:
                 self.input(i)
         for name in self.wanted:
             if name not in self.graph.dimensions and name not in self.fixed:
-                has = ", ".join(sorted(self.free.values())) or "none"
+                has = ", ".join(sorted(set(self.free.values()))) or "none"
                 raise ModelError(f'--dim {name}: error: the model has no free dimension of this name; it has {has}')
         self.nodes(graph.node)
         if self.unknown:

@@ -47,6 +47,11 @@ def is_one(size):
     return size == 1
 
 
+def is_of_levels(node):
+    """A product of two arrays of whole numbers of 8 bits with their zeros."""
+    return node["op"] == "matmul" and len(node["in"]) == 4
+
+
 class Writer:
     def __init__(self, nodes, out, inputs):
         self.nodes, self.out, self.values = nodes, out, {**inputs, **nodes}
@@ -76,7 +81,7 @@ class Writer:
         if len(self.reductions) == 1 and products and self.is_window(products[0]) and self.has_result_shape(products[0]):
             return self.windows(products[0])
         if len(self.reductions) == 1 and products and self.has_result_shape(products[0]):
-            return self.tiles(products[0])
+            return self.levels(products[0]) if is_of_levels(products[0]) else self.tiles(products[0])
         return self.apart()
 
     def is_window(self, node):
@@ -91,7 +96,7 @@ class Writer:
     def func_of(node):
         """The Func with the updates."""
         half = node["type"] in ("float16", "bfloat16")
-        if node["op"] in ("conv", "conv_transpose", "pool"):
+        if node["op"] in ("conv", "conv_transpose", "pool") or is_of_levels(node):
             return node["name"] + "_acc"
         if node["op"] == "arg":
             return node["name"] + "_best"
@@ -186,6 +191,40 @@ class Writer:
         if product and not wide and node["type"] == "float32":
             lines.append(f'{update}:reorder("r", "x0"{", " + quote(other) if other else ""}):atomic():vectorize("r", 2 * lanes, "guard")')
         return lines
+
+    def levels(self, node):
+        """A product of whole numbers of 8 bits: four neighbours along the depth are one instruction."""
+        self.summary = "Columns lie in groups of four along the depth; tiles of the result stay in registers while the sum runs."
+        self.open("rows", (0, 2, 4, 6, 8, 12), 0, "of a register tile; 0: what suits the registers")
+        self.library = 'local gemm = require "lib.gemm"\n\n'
+        name, heads = f"k.{node['name']}", [f"x{d}" for d in range(2, self.rank)]
+        tile = ['y:split("x0", columns, tail, "xo", "xi")', 'y:vectorize("xi", lanes, "guard")', 'y:split("x1", rows, tail, "so", "si")',
+                f"y:reorder({', '.join(map(quote, ['xi', 'si', 'xo', 'so', *heads]))})"]
+        task = heads[0] if heads else "so"
+        for other in heads[1:]:
+            tile.append(f'y:fuse("{task}", "{other}", "task_{other}")')
+            task = f"task_{other}"
+        tile.append(f'y:parallel("{task}")')
+        lines = ["local rows = p.rows > 0 and p.rows or lanes >= 16 and 8 or 4 -- of a tile, with 32 registers or with 16", "local y = k.out0",
+                 "local function tiles(y, columns, tail)", *(f"  {line}" for line in tile), "end",
+                 "for _, columns in ipairs { 2 * lanes, lanes } do -- where all tiles are whole, or moved inwards, their sums are in registers",
+                 '  tiles(y:specialize(y:dim(0):extent():at_least(columns):and_(y:dim(1):extent():at_least(rows))), columns, "shift_inwards")', "end",
+                 'tiles(y, lanes, "guard")',
+                 f'{name}_rows:compute_at(y, "so"):vectorize("along", 4 * lanes, "round_up")',
+                 f'{name}_columns:vectorize("x0", lanes, "round_up"):unroll("member")',
+                 f'{name}_columns:' + (f'compute_at(y, "{task}")' if heads else "compute_root()")]
+        rows, columns = node["terms"]
+        if rows:
+            lines += [f'{name}_row_sum:compute_at(y, "so")', f'{name}_row_sum:update(0):atomic():vectorize("r", 2 * lanes, "guard")']
+        if columns:
+            lines += [f'{name}_column_sum:' + (f'compute_at(y, "{task}")' if heads else "compute_root()") + ':vectorize("x0", lanes, "guard")',
+                      f'{name}_column_sum:update(0):split("r", 4, "guard", "groups", "member")',
+                      f'{name}_column_sum:update(0):reorder("member", "x0", "groups"):unroll("member"):vectorize("x0", lanes, "guard")']
+        update = f"{name}_acc:update(0)"
+        return [*lines, f'{name}_acc:compute_at(y, "xo"):store_in("stack"):vectorize("x0", lanes, "guard"):unroll("x0", 2, "guard"):unroll("x1", rows, "guard")',
+                f'{update}:split("r", 4, "guard", "groups", "member")', f'{update}:reorder("member", "x0", "x1", "groups")',
+                f'if gemm.has_dot(target, "u8") then {update}:atomic():vectorize("member") else {update}:unroll("member") end',
+                f'{update}:vectorize("x0", lanes, "guard"):unroll("x0", 2, "guard"):unroll("x1", rows, "guard")']
 
     def windows(self, node):
         """A convolution or a pool with channels innermost: lib/windows.lua has its tiles."""

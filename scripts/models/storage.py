@@ -13,14 +13,12 @@ TYPES = {"bfloat16": ml_dtypes.bfloat16, "float16": np.float16}
 LARGE = 1024  # elements of a constant that is stored in 16 bits
 
 
-def choose(graph, groups, half, target):
+def choose(graph, groups, half):
     """Sets `stored` of values. Raises ModelError."""
     if half in ("", "float32"):
         return
     if half not in TYPES:
         raise ModelError(f"error: --type {half}: there are bfloat16, float16 and float32")
-    if target == "cuda":
-        raise ModelError(f"error: --type {half} is for processors")
     if graph.has_integers:
         raise ModelError(f"error: --type {half}: this model has products of 8 bits already")
     graph.half = half

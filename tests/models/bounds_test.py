@@ -91,6 +91,21 @@ BROKEN = [
     ("CumSum", IMAGE, [ints(7)], {}, "axis 7|axis: 7"),
     ("Gemm", IMAGE, [weights(8, 8)], {}, "A has 4 dimensions"),
     ("Einsum", IMAGE, [weights(8, 8)], {"equation": "ab,bc->ac"}, "equation: "),
+    ("Einsum", IMAGE, [], {"equation": "abcb->ac"}, "an index stands twice"),
+    ("Einsum", IMAGE, [weights(8, 8)], {"equation": "a...,b...->abz"}, "an index in its result"),
+    ("Einsum", IMAGE, [weights(8, 8)], {"equation": "...a->a"}, "1 terms for 2 operands"),
+    ("Einsum", IMAGE, [], {"equation": "ab1d->a"}, "no letter"),
+    ("Einsum", IMAGE, [weights(7, 9)], {"equation": "...a,ab->...b"}, "a has two sizes"),
+    ("DFT", IMAGE, [], {"axis": 1}, "a real and an imaginary part"),
+    ("DFT", [1, 4096, 1], [], {"axis": 1}, "longer than 2048"),
+    ("DFT", [1, 16, 1], [], {"axis": 2}, "axis: "),
+    ("DFT", [1, 16, 1], [np.array(0)], {"axis": 1}, "dft_length: 0"),
+    ("DFT", [1, 16, 1], [np.array(BEYOND)], {"axis": 1}, "dft_length: "),
+    ("STFT", [1, 16, 1], [np.array(0), np.ones(8, np.float32)], {}, "a step of 0"),
+    ("STFT", [1, 16, 1], [np.array(4), np.ones(8, np.float32), np.array(9)], {}, "do not go together"),
+    ("STFT", [1, 16, 1], [np.array(4), np.ones(17, np.float32)], {}, "has 16 elements, and a frame 17"),
+    ("LpPool", IMAGE, [], {"kernel_shape": [2, 2], "p": 0}, "p: 0"),
+    ("LpPool", IMAGE, [], {"kernel_shape": [2, 2], "ceil_mode": 1}, "ceil_mode"),
 ]
 
 

@@ -58,6 +58,40 @@ class Device(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "device memory|memory of the host|host memory"):
             model.run({a["name"]: place for a in model.report["inputs"] + model.report["outputs"]} | {"workspace": place}, n=3)
 
+    def check_type(self, type_, epsilon):
+        """Attention of heads that the fused schedule has, and of others, and products whose rows do not begin at multiples of 16 bytes."""
+        class Wide(Forms):
+            DEPTH, WIDTH = 32, 128
+        forms, names = Wide(np.random.default_rng(10)), ("eager", "filled")
+        for name in names:
+            forms.prefix = f"{name}_"
+            getattr(forms, name)(f"{name}_heads")
+            forms.node("LayerNormalization", [f"{name}_heads", forms.floats(128), forms.floats(128)], f"{name}_norm")
+        odd = forms.node("Relu", [forms.node("MatMul", ["eager_norm", forms.floats(128, 13)])])
+        forms.node("MatMul", [odd, forms.floats(13, 24)], "odd")
+        forms.node("Softmax", ["filled_norm"], "weights", axis=-1)
+        inputs = [("x", FLOAT, ["n", forms.T, 128]), ("mask", FLOAT, ["n", 1, 1, forms.T]), ("seen", FLOAT, ["n", 1, 1, forms.T])]
+        path = support.save(self.folder / "h.onnx", forms.nodes, inputs, [("odd", FLOAT, ["n", forms.T, 24]), ("weights", FLOAT, ["n", forms.T, 128])],
+                            forms.constants)
+        done = support.halyard("compile", path, "-o", self.folder, "--target", "cuda", "--devices", "emulator", "--type", type_)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        model = support.DeviceModel(self.folder, "h")
+        self.assertEqual(model.report["type"], type_)
+        for n in (1, 3):
+            feed = {i: forms.rng.standard_normal([n, *s[1:]]).astype(np.float32) for i, _, s in inputs}
+            feed["seen"] = (feed["seen"] > 0).astype(np.float32)
+            for w, g in zip(ReferenceEvaluator(path).run(None, feed), model(feed, n=n)):
+                off = np.abs(w - g).max() / np.abs(w).max() / epsilon
+                self.assertLess(off, 6)
+                self.assertGreater(off, 1e-3)  # that these are arrays of 16 bits
+        model.capture(feed, n=3)
+
+    def test_bfloat16(self):
+        self.check_type("bfloat16", 2.0 ** -7)
+
+    def test_float16(self):
+        self.check_type("float16", 2.0 ** -10)
+
     def test_devices_are_of_cuda(self):
         path = support.save(self.folder / "d.onnx", [helper.make_node("Relu", ["x"], ["y"])], [("x", FLOAT, [4])], [("y", FLOAT, [4])])
         self.assertIn("--devices is for CUDA", support.halyard("compile", path, "-o", self.folder, "--devices", "sm_90a").stderr)

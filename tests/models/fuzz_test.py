@@ -67,11 +67,11 @@ class Draw:
 
     def step(self):
         kinds = [self.unary, self.binary, self.reduce, self.move, self.softmax, self.matmul, self.window, self.reshape, self.joined,
-                 self.norm, self.gathered, self.choice, self.attention, self.chosen]
+                 self.norm, self.gathered, self.choice, self.attention, self.chosen, self.levels, self.letters]
         if self.images:
             kinds = [self.window, self.window, self.of_images, self.of_images, self.unary, self.binary, self.reduce, self.move]
         step = kinds[self.rng.integers(len(kinds))]
-        if not (TYPE and step == self.choice):
+        if not (TYPE and step in (self.choice, self.levels)):
             step()
 
     def unary(self):
@@ -125,6 +125,41 @@ class Draw:
         if self.rng.random() < 0.5:  # as gemm has it behind
             self.add("Add", [self.values[-1][0], self.floats([columns])], self.values[-1][1])
             self.add("Relu", [self.values[-1][0]], self.values[-1][1])
+
+    def levels(self):
+        """An input in whole numbers of 8 bits by another, or by itself, in such numbers. What is computed before might lie between two levels."""
+        x, _, shape = self.inputs[self.rng.integers(len(self.inputs))]
+        if "n" in shape[-2:]:
+            return
+        made = []
+        for _ in range(2):
+            kind = str(self.rng.choice(["uint8", "int8"]))
+            info = np.iinfo(kind)
+            scale, zero = self.constant(np.float32(self.rng.uniform(0.01, 0.1))), self.rng.integers(info.min, info.max + 1)
+            self.add("QuantizeLinear", [x, scale, self.constant(np.array(zero, kind))], shape)
+            # As DequantizeLinear, which the reference evaluator does not have in this opset.
+            for op, more, attributes in (("Cast", [], {"to": 6}), ("Sub", [self.constant(np.array(zero, np.int32))], {}), ("Cast", [], {"to": 1}), ("Mul", [scale], {})):
+                self.add(op, [self.values.pop()[0], *more], shape, **attributes)
+            made.append(self.values.pop()[0])
+        perm = [*range(len(shape) - 2), len(shape) - 1, len(shape) - 2]
+        self.add("Transpose", made[1:], [], perm=perm)
+        turned = self.values.pop()[0]
+        self.add("MatMul", [made[0], turned], [*shape[:-1], shape[-2]])
+        if self.rng.random() < 0.5:
+            self.add("Relu", [self.values[-1][0]], self.values[-1][1])
+
+    def letters(self):
+        """A product, or another order of dimensions."""
+        x, shape = self.pick(lambda s: 1 < len(s) < 5 and "n" not in s[1:])
+        if x is None:
+            return
+        letters = "abcd"[:len(shape)]
+        if self.rng.random() < 0.3:
+            order = self.rng.permutation(len(shape))
+            self.add("Einsum", [x], [shape[i] for i in order], equation=f"{letters}->{''.join(letters[i] for i in order)}")
+            return
+        columns = int(self.rng.choice([1, 4, 17]))
+        self.add("Einsum", [x, self.floats([shape[-1], columns])], [*shape[:-1], columns], equation=f"...{letters[-1]},{letters[-1]}z->...z")
 
     def attention(self):
         """Of rows of tokens, in a form drawn from those that exporters write, and now and then one that is none."""
@@ -356,7 +391,7 @@ def main():
         with support.folder() as f:
             path = support.save(pathlib.Path(f) / "fuzz.onnx", [n for d, _ in drawn for n in d.nodes], [i for d, _ in drawn for i in d.inputs],
                                 [o for _, outs in drawn for o in outs], [c for d, _ in drawn for c in d.constants])
-            target = ["--target", "cuda", "--devices", "emulator"] if ON_DEVICE else ["--type", TYPE] if TYPE else []
+            target = [*(["--target", "cuda", "--devices", "emulator"] if ON_DEVICE else []), *(["--type", TYPE] if TYPE else [])]
             done = support.halyard("compile", path, "-o", f, "--name", "fuzz", "--quiet", *target)
             right = done.returncode == 0
             if right:

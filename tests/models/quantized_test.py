@@ -91,6 +91,67 @@ class Quantized(unittest.TestCase):
                     self.assertLessEqual(np.abs(g.astype(int) - w.astype(int)).max(), 0 if w.dtype == np.int32 else 1, name)
                     self.assertLess((g != w).mean(), 0.01, name)
 
+    def quantized(self, x, type_, zero, name, scale=None):
+        """x through QuantizeLinear and DequantizeLinear."""
+        scale, zero = self.scale() if scale is None else self.constant(np.float32(scale)), self.constant(np.array(zero, type_))
+        return self.node("DequantizeLinear", [self.node("QuantizeLinear", [x, scale, zero], f"{name}_levels"), scale, zero], name)
+
+    def attention(self, name, types, zeros, heads, depth, moved_after):
+        """With levels around both products, of heads that are moved before or after they are dequantised. The result is quantised, too."""
+        def headed(x, perm, i):
+            shape = self.constant(np.array([0, 0, heads, depth]))
+
+            def move(x):
+                return self.node("Transpose", [self.node("Reshape", [x, shape], f"{name}_{i}_split")], f"{name}_{i}_heads", perm=perm)
+            if moved_after:
+                return move(self.quantized(x, types[i], zeros[i], f"{name}_{i}", 0.03))
+            return self.quantized(move(x), types[i], zeros[i], f"{name}_{i}", 0.03)
+        q, k, v = headed("x", [0, 2, 1, 3], 0), headed("y", [0, 2, 3, 1], 1), headed("y", [0, 2, 1, 3], 2)
+        scores = self.quantized(self.node("MatMul", [q, k], f"{name}_scores"), "uint8", 120, f"{name}_s", 0.2)
+        scores = self.node("Div", [scores, self.constant(np.float32(depth ** 0.5))], f"{name}_scaled")
+        weights = self.quantized(self.node("Softmax", [scores], f"{name}_w", axis=-1), types[3], zeros[3], f"{name}_p", 1 / 255)
+        made = self.node("MatMul", [weights, v], f"{name}_made")
+        made = self.node("Reshape", [self.node("Transpose", [made], f"{name}_back", perm=[0, 2, 1, 3]), self.constant(np.array([0, 0, heads * depth]))], f"{name}_rows")
+        result = self.node("QuantizeLinear", [made, self.constant(np.float32(0.0213)), self.constant(np.array(117, np.uint8))], f"{name}_result")
+        self.output(result, TensorProto.UINT8, ["n", None, heads * depth])
+
+    def test_attention_of_levels(self):
+        """Both products are sums of whole numbers, of heads that are moved before or behind their levels."""
+        self.attention("before", ("uint8", "uint8", "uint8", "uint8"), (120, 131, 128, 0), 4, 12, False)
+        self.attention("after", ("int8", "int8", "uint8", "int8"), (-3, 0, 100, -128), 3, 16, True)
+        inputs = [("x", FLOAT, ["n", "rows", 48]), ("y", FLOAT, ["n", "keys", 48])]
+        path = support.save(self.folder / "a.onnx", self.nodes, inputs, self.outputs, self.constants, opset=21)
+        for target in ("host", "avx2"):
+            done = support.halyard("compile", path, "-o", self.folder / target, "--target", target)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            model = support.Model(self.folder / target, "a")
+            for n, rows, keys in ((1, 1, 1), (2, 3, 5), (1, 16, 35), (1, 40, 33), (3, 129, 64)):
+                feed = {"x": self.rng.standard_normal((n, rows, 48)).astype(np.float32), "y": self.rng.standard_normal((n, keys, 48)).astype(np.float32)}
+                for (name, _, _), w, g in zip(self.outputs, ReferenceEvaluator(path).run(None, feed), model(feed, n=n, rows=rows, keys=keys)):
+                    off = np.abs(g.astype(int) - w.astype(int))
+                    self.assertLessEqual(off.max(), 1, (name, n, rows, keys))  # where a sum in f32 lies between two levels
+                    self.assertLess((off != 0).mean(), 0.02, (name, n, rows, keys))
+
+    def test_products_of_two_arrays_are_exact(self):
+        """Sums of products of levels that f32 would round: the largest ones, along a depth of 3001."""
+        depth = 3001
+        for name, types, zeros in (("unsigned", ("uint8", "uint8"), (255, 0)), ("signed", ("int8", "int8"), (127, -128)), ("mixed", ("uint8", "int8"), (0, 127))):
+            a, b = (self.node("DequantizeLinear", [x, self.constant(np.float32(1)), self.constant(np.array(z, t))], f"{name}_{x}")
+                    for x, t, z in zip((f"{name}_a", f"{name}_b"), types, zeros))
+            self.output(self.node("MatMul", [a, b], f"{name}_y"), FLOAT, [2, 21, 37])
+        kinds = {"uint8": TensorProto.UINT8, "int8": TensorProto.INT8}
+        inputs = [(f"{name}_{x}", kinds[t], s) for name, types in (("unsigned", ("uint8",) * 2), ("signed", ("int8",) * 2), ("mixed", ("uint8", "int8")))
+                  for x, t, s in zip("ab", types, ([2, 21, depth], [2, depth, 37]))]
+        path = support.save(self.folder / "e.onnx", self.nodes, inputs, self.outputs, self.constants, opset=21)
+        done = support.halyard("compile", path, "-o", self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        types = {n: np.uint8 if t == TensorProto.UINT8 else np.int8 for n, t, _ in inputs}
+        feed = {n: self.rng.integers(np.iinfo(types[n]).min, np.iinfo(types[n]).max + 1, s).astype(types[n]) for n, _, s in inputs}
+        got = support.Model(self.folder, "e")(feed)
+        for i, (name, zeros) in enumerate((("unsigned", (255, 0)), ("signed", (127, -128)), ("mixed", (0, 127)))):
+            a, b = (feed[f"{name}_{x}"].astype(np.int64) - z for x, z in zip("ab", zeros))
+            np.testing.assert_array_equal(got[i], (a @ b).astype(np.float32), name)
+
     def window(self, name, x, rows, zero, out, groups=1, activation="", result="", **attributes):
         """x and constant weights around Conv, and what follows."""
         scale, zero = self.scale(), self.constant(np.array(zero, rows))

@@ -47,6 +47,49 @@ class Selection(unittest.TestCase):
         for (name, _, _), w, g in zip(outputs, ReferenceEvaluator(path).run(None, feed), support.Model(folder, "ops")(feed, **sizes)):
             np.testing.assert_allclose(g, w, rtol=1e-5, atol=2e-6, err_msg=name)
 
+    def test_transforms_and_sums_by_letters(self):
+        """DFT, STFT, LpPool, and Einsum of any number of operands, with an ellipsis or without a result."""
+        made = support.folder()
+        self.addCleanup(made.cleanup)
+        folder = pathlib.Path(made.name)
+        rng = np.random.default_rng(4)
+        nodes, outputs, constants = [], [], []
+
+        def constant(array):
+            constants.append((f"c{len(constants)}", np.asarray(array)))
+            return constants[-1][0]
+
+        def node(op, inputs, rank, **attributes):
+            name = f"{op}{len(outputs)}"
+            nodes.append(helper.make_node(op, inputs, [name], name=name, **attributes))
+            outputs.append((name, FLOAT, [None] * rank))
+        node("DFT", ["signal", "", constant(np.array(1))], 3, onesided=1)
+        node("DFT", ["signal", constant(np.array(13)), constant(np.array(-2))], 3)
+        node("DFT", ["pairs", constant(np.array(6)), constant(np.array(1))], 4, inverse=1)
+        node("STFT", ["speech", constant(np.array(3)), constant(np.hanning(8).astype(np.float32))], 4)
+        node("STFT", ["speech", constant(np.array(4)), "", constant(np.array(9))], 4, onesided=0)
+        node("LpPool", ["image"], 4, kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 0])
+        node("LpPool", ["image"], 4, kernel_shape=[2, 2], p=3)
+        some = constant(rng.standard_normal([4, 5]).astype(np.float32))
+        more = constant(rng.standard_normal([5, 3]).astype(np.float32))
+        node("Einsum", ["image"], 3, equation="nchw->wnc")
+        node("Einsum", ["image", some], 4, equation="...ij, jk -> ...ik")
+        node("Einsum", ["image", constant(rng.standard_normal([1, 3, 4, 6]).astype(np.float32))], 4, equation="...ij,...jk->...ik")
+        node("Einsum", ["image", some, more], 4, equation="nchw,wa,ab->nhbc")
+        node("Einsum", [some, more], 2, equation="ij,jk")
+        inputs = {"signal": ["n", 10, 1], "pairs": ["n", 7, 3, 2], "speech": ["n", "length", 1], "image": ["n", 3, 5, 4]}
+        path = support.save(folder / "ops.onnx", nodes, [(i, FLOAT, s) for i, s in inputs.items()], outputs, constants, opset=21)
+        done = support.halyard("compile", path, "-o", folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        model = support.Model(folder, "ops")
+        for sizes in ({"n": 2, "length": 29}, {"n": 1, "length": 9}):
+            feed = {i: rng.standard_normal([sizes.get(d, d) for d in s]).astype(np.float32) for i, s in inputs.items()}
+            for (name, _, _), w, g in zip(outputs, ReferenceEvaluator(path).run(None, feed), model(feed, **sizes)):
+                self.assertEqual(w.shape, g.shape, name)
+                np.testing.assert_allclose(g, w, atol=1e-5 * max(1, np.abs(w).max()), err_msg=name)
+        with self.assertRaisesRegex(RuntimeError, "length|STFT"):
+            model({i: np.zeros([{"n": 1, "length": 8}.get(d, d) for d in s], np.float32) for i, s in inputs.items()}, n=1, length=8)
+
     def test_more_elements_than_there_are(self):
         made = support.folder()
         self.addCleanup(made.cleanup)

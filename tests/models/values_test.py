@@ -136,7 +136,7 @@ class Values(Compile):
         fixed = self.compiled("--dim", "rows=4", out="fixed")
         self.assertEqual(fixed.report["dimensions"], [])
         np.testing.assert_allclose(fixed({"x": self.x})[0], self.wanted(self.x)[0], rtol=1e-5)
-        self.assertIn("no free dimension of this name; it has rows", self.refused("--dim", "cols=4"))
+        self.assertIn("no free dimension of this name; it has rows\n", self.refused("--dim", "cols=4"))
         self.assertIn("--dim rows=5..2", self.refused("--dim", "rows=5..2"))
 
     def test_shapes_are_computed_before_a_call(self):

@@ -1,7 +1,7 @@
 """Attention of opset 23 in the form that attention.py finds: MatMul, scale, a causal mask, Softmax, MatMul. Other forms are computed by the body
 that the standard has of them (read.py)."""
 
-from lowering.builder import op
+from lowering.builder import op, own_part
 from lowering.products import matmul
 from lowering.quantised import product as of_operands
 from lowering.selection import positions
@@ -13,12 +13,6 @@ def is_plain(node):
     """Whether a node has queries, keys and values alone, and one result."""
     others = {a.name for a in node.attribute} - {"scale", "is_causal", "q_num_heads", "kv_num_heads", "softmax_precision"}
     return sum(bool(i) for i in node.input) == 3 and all(node.input[:3]) and sum(bool(o) for o in node.output) == 1 and not others
-
-
-def own_part(b, c, what):
-    """What follows is a unit of its own, as if the model had a node for it."""
-    b.origin = max(b.graph.places) + 1
-    b.graph.places[b.origin] = f'Attention "{c.node.name or c.node.output[0]} {what}", which makes "{c.node.output[0]}"'
 
 
 def headed(b, c, i, name):

@@ -185,6 +185,7 @@ class Builder:
 
     def at_least(self, size, least, why):
         """Whether a size is no less than another; where that shows in a call only, it becomes a condition of the call."""
+        least = Size.of(least)
         apart = (size - least).number
         if apart is not None:
             return apart >= 0
@@ -259,6 +260,12 @@ class Builder:
             return value
         shape = [Size.of(1) if d in axes else s for d, s in enumerate(value.shape) if keep or d not in axes]
         return self.add("reduce", [value], shape, type_ or value.type, fn=fn, axes=axes, keep=bool(keep))
+
+
+def own_part(b, c, what):
+    """What follows is a unit of its own, as if the model had a node for it."""
+    b.origin = max(b.graph.places) + 1
+    b.graph.places[b.origin] = f'{c.node.op_type} "{c.node.name or c.node.output[0]} {what}", which makes "{c.node.output[0]}"'
 
 
 def runs_of(before, after):

@@ -37,54 +37,6 @@ def gemm(b, c):
     return b.map("add", z, bias)
 
 
-@op("Einsum")
-def einsum(b, c):
-    """Of two operands, none with the same letter twice: a product, with its operands and its result put in order."""
-    equation = c.get("equation").replace(" ", "")
-    if "..." in equation or equation.count(",") != 1 or "->" not in equation:
-        c.fail(f"Einsum {equation} is not supported: two operands and a result without an ellipsis are")
-    (first, second), result = equation.split("->")[0].split(","), equation.split("->")[1]
-    if any(len(set(t)) != len(t) for t in (first, second, result)):
-        c.fail(f"Einsum {equation} is not supported: an index stands twice in a term")
-    if any(len(t) != v.rank for t, v in ((first, c[0]), (second, c[1]))):
-        c.fail(f"equation: {equation[:80]} does not go with arrays of {c[0].rank} and {c[1].rank} dimensions")
-    sizes = {}
-    for term, value in ((first, c[0]), (second, c[1])):
-        for letter, s in zip(term, value.shape):
-            if not b.same(sizes.setdefault(letter, s), s, c.place):
-                c.fail(f"Einsum {equation}: {letter} has two sizes")
-    x, y = c[0], c[1]
-    for term in ("first", "second"):  # letters of one operand alone are summed first
-        own, other, value = (first, second, x) if term == "first" else (second, first, y)
-        gone = [d for d, letter in enumerate(own) if letter not in other and letter not in result]
-        value = b.reduce("sum", value, gone, False)
-        own = "".join(letter for d, letter in enumerate(own) if d not in gone)
-        if term == "first":
-            first, x = own, value
-        else:
-            second, y = own, value
-    batch = [i for i in first if i in second and i in result]
-    summed = [i for i in first if i in second and i not in result]
-    rows = [i for i in first if i not in second]
-    cols = [i for i in second if i not in first]
-
-    def ordered(value, term, parts):
-        value = b.transpose(value, [term.index(i) for part in parts for i in part])
-        return b.reshape(value, [sizes[i] for i in parts[0]] + [_all(sizes, part) for part in parts[1:]])
-    z = b.add("matmul", [ordered(x, first, [batch, rows, summed]), ordered(y, second, [batch, summed, cols])],
-              [*[sizes[i] for i in batch], _all(sizes, rows), _all(sizes, cols)], x.type)
-    letters = batch + rows + cols
-    z = b.reshape(z, [sizes[i] for i in letters])
-    return b.transpose(z, [letters.index(i) for i in result])
-
-
-def _all(sizes, letters):
-    total = Size.of(1)
-    for i in letters:
-        total = total * sizes[i]
-    return total
-
-
 class Window:
     """What conv and pool have in common: how the window goes over the image."""
 
@@ -200,6 +152,19 @@ def average_pool(b, c):
     window = Window(b, c, c[0], c.list("kernel_shape", None, None, 1))
     return b.add("pool", [c[0]], [*c[0].shape[:2], *window.shape], c[0].type, fn="mean", count_padding=bool(c.get("count_include_pad", 0)),
                  **window.attributes())
+
+
+@op("LpPool")
+def lp_pool(b, c):
+    """The mean of a window that counts its padding, which is 0, times its elements is the sum."""
+    if c.get("ceil_mode", 0):
+        c.fail("ceil_mode is not supported")
+    x, p = c[0], float(c.number("p", 2, 1))
+    window = Window(b, c, x, c.list("kernel_shape", None, None, 1))
+    powers = b.map("mul", x, x) if p == 2 else b.map("pow", b.map("abs", x), b.scalar(p, x.type))
+    total = b.add("pool", [powers], [*x.shape[:2], *window.shape], x.type, fn="mean", count_padding=True, **window.attributes())
+    total = b.with_number("mul", total, float(np.prod(window.kernel)))
+    return b.map("sqrt", total) if p == 2 else b.map("pow", total, b.scalar(1 / p, x.type))
 
 
 @op("GlobalAveragePool")
