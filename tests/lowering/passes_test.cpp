@@ -248,12 +248,17 @@ TEST_CASE("what a kernel does before it waits for the last one", "[passes]") {
     const std::string wait = "halyard_wait_for_last()";
     const std::string plain = with_wait({}, product_of_numbers);
     INFO(plain);
-    CHECK(in_order(plain, {wait, "w["}));
+    CHECK(in_order(plain, {wait, "halyard_start_next()", "w["}));
     CHECK(in_order(plain, {wait, "a["}));
 
     const std::string constant = with_wait({{}, {"w"}}, product_of_numbers);
     INFO(constant);
     CHECK(in_order(constant, {"w[", wait, "a["}));
+
+    CHECK(in_order(constant, {"halyard_start_next()", "w[", wait}));
+    const std::string behind = with_wait({{}, {"w"}, false}, product_of_numbers);
+    INFO(behind);
+    CHECK(in_order(behind, {"w[", wait, "halyard_start_next()", "a["}));
 
     const std::string all = with_wait({{}, {"w", "a"}}, product_of_numbers);
     INFO(all);

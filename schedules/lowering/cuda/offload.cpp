@@ -131,6 +131,8 @@ private:
         strides_ = strides_of_generator(s);
         strides_.lets = lets;
         together_ = find_dependent_launches(s);
+        schedule_.before_wait.next_at_once &=
+            std::none_of(together_.begin(), together_.end(), [](const auto &k) { return k.second.beside_last; });
         strided_reads_ = find_strided_reads(s);
         return s;
     }

@@ -560,7 +560,9 @@ private:
         } else if (op->name == kPrefetchL2) {
             set("prefetch_l2(" + pointer_of(op->args[0].as<Load>()) + ")", kPrimary);
         } else if (op->name == kWaitForLast) {
-            set("wait_for_last(), start_next()", kPrimary);
+            set("wait_for_last()", kPrimary);
+        } else if (op->name == kStartNext) {
+            set("start_next()", kPrimary);
         } else if (op->name == kCopyCommit) {
             set("copy_async_commit()", kPrimary);
         } else if (op->name == kCopyWait) {

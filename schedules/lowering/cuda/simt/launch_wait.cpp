@@ -9,9 +9,14 @@ namespace halyard {
 using namespace Halide;
 using namespace Halide::Internal;
 
-const char *const kPrefetchL2 = "halyard_prefetch_l2", *const kWaitForLast = "halyard_wait_for_last";
+const char *const kPrefetchL2 = "halyard_prefetch_l2", *const kWaitForLast = "halyard_wait_for_last",
+                  *const kStartNext = "halyard_start_next";
 
 namespace {
+
+Stmt call(const char *name) {
+    return Evaluate::make(Call::make(Int(32), name, {}, Call::Extern));
+}
 
 // What a kernel's statement loads of some inputs, as prefetches in the same loops and branches.
 class Prefetches : public IRMutator {
@@ -165,8 +170,15 @@ private:
 // Puts the wait behind what reads constant inputs alone.
 class Sink {
 public:
-    explicit Sink(const std::set<std::string> &constant) : constant_(constant) {}
+    Sink(const std::set<std::string> &constant, const Stmt &wait) : constant_(constant), wait_(wait) {}
 
+    /** Undefined where nothing is read of them before. */
+    Stmt in(const Stmt &s) {
+        const Stmt result = into(s);
+        return reads_ ? result : Stmt();
+    }
+
+private:
     Stmt into(const Stmt &s) {
         if (const auto *let = s.as<LetStmt>(); let && is_early(let->value)) {
             return LetStmt::make(let->name, let->value, into(let->body));
@@ -183,32 +195,28 @@ public:
         }
         if (const auto *branch = s.as<IfThenElse>(); branch && is_early(branch->condition)) {
             return IfThenElse::make(branch->condition, into(branch->then_case),
-                                    branch->else_case.defined() ? into(branch->else_case) : wait());
+                                    branch->else_case.defined() ? into(branch->else_case) : wait_);
         }
         if (const auto *block = s.as<Block>()) {
             return is_early(block->first) ? Block::make(block->first, into(block->rest)) : Block::make(into(block->first), block->rest);
         }
-        return Block::make(wait(), s);
+        return Block::make(wait_, s);
     }
 
-    static Stmt wait() {
-        return Evaluate::make(Call::make(Int(32), kWaitForLast, {}, Call::Extern));
-    }
-
-private:
     // Whether what was not computed of constant inputs is left alone. What stands in registers by now was.
     template<class Part>
-    bool is_early(const Part &part) const {
+    bool is_early(const Part &part) {
         class Find : public IRVisitor {
         public:
             explicit Find(const Sink &sink) : registers(sink.registers_), constant(sink.constant_) {}
             std::set<std::string> registers;
             const std::set<std::string> &constant;
-            bool found = false;
+            bool found = false, reads = false;
 
         private:
             using IRVisitor::visit;
             void visit(const Load *op) override {
+                reads = reads || constant.count(op->name) > 0;
                 found = found || (registers.count(op->name) == 0 && constant.count(op->name) == 0);
                 IRVisitor::visit(op);
             }
@@ -231,18 +239,23 @@ private:
             }
         } find(*this);
         part.accept(&find);
+        reads_ = reads_ || (!find.found && find.reads);
         return !find.found;
     }
 
     const std::set<std::string> &constant_;
+    const Stmt wait_;
     std::set<std::string> registers_;
+    bool reads_ = false;  // constant inputs, before the wait
 };
 
 }  // namespace
 
 void wait_for_last(Kernel &kernel, const BeforeWait &inputs) {
     const Stmt prefetches = inputs.prefetched.empty() ? Stmt() : Prefetches(inputs).of(kernel.body);
-    kernel.body = inputs.constant.empty() ? Block::make(Sink::wait(), kernel.body) : Sink(inputs.constant).into(kernel.body);
+    const Stmt wait = call(kWaitForLast), next = call(kStartNext), both = Block::make(wait, next);
+    const Stmt early = inputs.constant.empty() ? Stmt() : Sink(inputs.constant, inputs.next_at_once ? wait : both).in(kernel.body);
+    kernel.body = !early.defined() ? Block::make(both, kernel.body) : inputs.next_at_once ? Block::make(next, early) : early;
     if (prefetches.defined()) {
         kernel.body = Block::make(prefetches, kernel.body);
     }
