@@ -225,8 +225,8 @@ void decode_on_device(const HeadsOnDevice &h, uint64_t cache, int keys, uint64_t
 }
 
 bool is_for_one_block(const HeadsOnDevice &h, int keys) {
-    constexpr int kMostElements = 65536;  // of the keys of a head
-    return (h.width == 64 || h.width == 128 || h.width == 256) && keys * h.width <= kMostElements;
+    constexpr int kAtOnce = 32768, kFewKeys = 256;  // elements of keys of a head that threads have at once (attend.lua)
+    return (h.width == 64 || h.width == 128 || h.width == 256) && (keys * h.width <= kAtOnce || keys <= kFewKeys);
 }
 
 void angles_on_device(uint64_t positions, uint64_t frequencies, int pairs, int rows, uint64_t angles) {

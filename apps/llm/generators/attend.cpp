@@ -56,15 +56,20 @@ public:
 
         // A row of the results is a head of queries, a key or a value; all of them do what the first do.
         const Expr query_head = min(row, heads - 1);
-        const Expr key_head = select(row < heads, query_head / group, (row - heads) % key_heads);
+        key_head_of(row) = select(row < heads, query_head / group, (row - heads) % key_heads);
+        const Expr key_head = clamp(key_head_of(row), 0, key_heads - 1);
+        // By a coordinate, as what hangs on none the host would read.
+        x_last(row) = clamp(lengths(min(row, lengths.dim(0).extent() - 1)), 1, keys) - 1;
         const halyard_llm::Pairs of_head = {pairs, d, halves};
         const Expr own_key = turned(i, heads + key_head, of_head, squares_k, key_weight), own_value = qkv(i, heads + key_heads + key_head);
         const auto as_stored = [&](const Expr &value) { return load_f32(store_as(type, value)); };
         x(i, part, row) = select(part == kQuery, turned(i, query_head, of_head, squares_q, query_weight), part == kKey, as_stored(own_key),
                                  as_stored(own_value));
 
-        const Expr last = last_of(row);
-        const RDom depth(0, d, "depth"), other(0, keys, "key");
+        const Expr last = x_last(row);
+        // So many keys at a time have no rest, which threads would ask for; those beyond the last are not visible.
+        constexpr int kTogether = 256;
+        const RDom depth(0, d, "depth"), other(0, (keys + (kTogether - 1)) / kTogether * kTogether, "key");
         // Nothing that is read of the cache hangs on the length, so that it may be read before that is known.
         k_rows(i, key, row) = cache(i, key_head * places + min(key, keys - 1));
         v_rows(i, key, row) = cache(i, (key_heads + key_head) * places + min(key, keys - 1));
@@ -83,7 +88,7 @@ public:
 
         together(i, row) = undef(type);
         const RDom r(0, heads + 2 * key_heads, "r");
-        const Expr to = select(r < heads, 2 * key_heads * places + r, (r - heads) * places + last_of(r));
+        const Expr to = select(r < heads, 2 * key_heads * places + r, (r - heads) * places + x_last(r));
         result(i, row) = select(row < heads, acc(i, row) / total(row), x(i, select(row < heads + key_heads, kKey, kValue), row));
         together(i, clamp(to, 0, max(rows - 1, 0))) = store_as(type, result(i, r));
         Func(together).update(0).allow_race_conditions();  // rows of the results go to different places
@@ -97,11 +102,6 @@ public:
     }
 
 private:
-    // Where the token stands. By a coordinate, as what hangs on none the host would read.
-    Expr last_of(const Expr &of_row) const {
-        return clamp(lengths(min(of_row, lengths.dim(0).extent() - 1)), 1, keys) - 1;
-    }
-
     // The value, or 0. As bits, so that a NaN is dropped, and that Halide does not make what the value is computed of wait for the condition.
     static Expr kept_if(const Expr &condition, const Expr &value) {
         using Internal::make_const;
@@ -122,8 +122,9 @@ private:
     }
 
     Var i{"i"}, row{"row"}, key{"key"}, part{"part"};
-    // What the token brings. Halide computes Funcs in the order of their names here, and this one waits for another kernel.
-    Func x{"x"};
+    Func key_head_of{"key_head_of"};
+    // What the token brings, and where it stands. Halide computes Funcs in the order of their names here, and these wait for another kernel.
+    Func x{"x"}, x_last{"x_last"};
     static constexpr int kQuery = 0, kKey = 1, kValue = 2;  // its parts
     Func squares_q{"squares_q"}, squares_k{"squares_k"}, k_rows{"k_rows"}, v_rows{"v_rows"}, dot{"dot"}, dot_own{"dot_own"},
         logits{"logits"}, top{"top"}, weights{"weights"}, total{"total"}, acc{"acc"}, result{"result"};

@@ -20,13 +20,14 @@ return schedule "attend" {
 
   versions = function(k, p)
     if p.head_dim > 0 then return { {} } end
-    local width, few = k.qkv:dim(0):extent(), k.keys:at_most(256)
-    return {
-      { when = width:eq(64):and_(few), head_dim = 64, threads = 256, once = 1 },
-      { when = width:eq(64), head_dim = 64 },
-      { when = width:eq(128), head_dim = 128 },
-      { head_dim = 256 },
-    }
+    local width, versions = k.qkv:dim(0):extent(), {}
+    for _, of in ipairs { { 64, 256 }, { 64, 512 }, { 128, 256 } } do
+      local dim, keys = table.unpack(of)
+      table.insert(versions, { when = width:eq(dim):and_(k.keys:at_most(keys)), head_dim = dim, threads = keys, once = 1 })
+    end
+    for _, dim in ipairs { 64, 128 } do table.insert(versions, { when = width:eq(dim), head_dim = dim }) end
+    table.insert(versions, { head_dim = 256 })
+    return versions
   end,
 
   apply = function(k, p)
@@ -52,6 +53,10 @@ return schedule "attend" {
     end
     if k:has "squares_q" then
       for _, squares in ipairs { k.squares_q, k.squares_k } do by_all(squares, "of_head", 1) end
+    end
+    -- Asked once, and not for each key.
+    for _, number in ipairs { k.key_head_of, k.x_last } do
+      number:compute_at(block[1], block[2]):store_in "register":bound_extent("row", 1)
     end
     k.x:fuse("i", "part", "of_part")
     by_threads(k.x, "of_part")
