@@ -73,6 +73,9 @@ nlohmann::json run_json(const Arguments &arguments, int exit_code) {
 
 std::vector<std::string> names_in(const std::string &folder) {
     std::vector<std::string> names;
+    if (!fs::exists(folder)) {
+        return names;
+    }
     for (const auto &entry : fs::directory_iterator(folder)) {
         names.push_back(entry.path().filename().string());
     }

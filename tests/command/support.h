@@ -41,7 +41,7 @@ public:
     }
 };
 
-/** The names in a folder, hidden ones too, sorted. */
+/** The names in a folder, hidden ones too, sorted; none where there is no folder. */
 std::vector<std::string> names_in(const std::string &folder);
 
 /** Writes a schedule for rms_norm with one tune{} parameter "rows", and returns its path. */

@@ -2,6 +2,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <utility>
+#include <vector>
+
 #include "cache.h"
 #include "harness.h"
 #include "kernel/registry.h"
@@ -136,8 +139,12 @@ TEST_CASE("decode_attention: a table of too many pages") {
     const auto kernel = build("decode_attention", {{"target", "avx2"}, {"schedule", "fused"}, {"page", "4096"}});
     const Dims dims = {{"d", 8}, {"queries", 1}, {"keys", 5}, {"heads", 1}, {"key_heads", 1}, {"batch", 1}};
     auto arguments = make_arguments(halyard::find_op("decode_attention"), kernel, dims, 1);
-    arguments.buffer("page_table").raw()->dim[0].extent = 1 << 19;
+    std::vector<int32_t> table(1 << 19);
+    halide_buffer_t *const raw = arguments.buffer("page_table").raw();
+    uint8_t *const before = std::exchange(raw->host, reinterpret_cast<uint8_t *>(table.data()));
+    raw->dim[0].extent = int(table.size());
     arguments.buffer("out").poison();
     CHECK_THAT(kernel.call(arguments).message, Catch::Contains("page_table has 524288 pages for a sequence, but may have 523263"));
+    raw->host = before;
     CHECK(arguments.buffer("out").poisoned());
 }
