@@ -176,10 +176,10 @@ int convert(const char *function, halide_task_t task, halyard_words layout, cons
 
 // How a format of GGUF files lies in a block, and interleaved. "Halves" are numbers of f16.
 struct BlockFormat {
-    int bytes, elements, bits;  // of a block; bits of an element
-    int halves, scales;         // scales that these are multiplied by
-    bool least;                 // and as many minima
-    int of_halves, low, high;   // where they are in a block
+    int bytes, elements, bits;            // of a block; bits of an element
+    int halves, scales;                   // scales that these are multiplied by
+    bool least;                           // and as many minima
+    int of_halves, of_scales, low, high;  // where they are in a block
 
     int blocks() const {
         return elements / kBlock;
@@ -190,16 +190,20 @@ struct BlockFormat {
     int small() const {
         return least ? 2 * scales : scales;
     }
+    /** Whether what a column has of an interleaved block is the block. */
+    bool is_same() const {
+        return elements == kBlock && extra() == 0;
+    }
     int interleaved() const {
         return 2 * halves + small() + blocks() * (4 * extra() + (bits == 8 ? kBlock : kHalf));
     }
 };
 
 const BlockFormat *block_format(int64_t bytes) {
-    static constexpr BlockFormat formats[] = {{18, 32, 4, 1, 0, false, 0, 2, 0},    {20, 32, 4, 2, 0, false, 0, 4, 0},
-                                              {22, 32, 5, 1, 0, false, 0, 6, 2},    {24, 32, 5, 2, 0, false, 0, 8, 4},
-                                              {34, 32, 8, 1, 0, false, 0, 2, 0},    {144, 256, 4, 2, 8, true, 0, 16, 0},
-                                              {176, 256, 5, 2, 8, true, 0, 48, 16}, {210, 256, 6, 1, 16, false, 208, 0, 128}};
+    static constexpr BlockFormat formats[] = {{18, 32, 4, 1, 0, false, 0, 0, 2, 0},    {20, 32, 4, 2, 0, false, 0, 0, 4, 0},
+                                              {22, 32, 5, 1, 0, false, 0, 0, 6, 2},    {24, 32, 5, 2, 0, false, 0, 0, 8, 4},
+                                              {34, 32, 8, 1, 0, false, 0, 0, 2, 0},    {144, 256, 4, 2, 8, true, 0, 4, 16, 0},
+                                              {176, 256, 5, 2, 8, true, 0, 4, 48, 16}, {210, 256, 6, 1, 16, false, 208, 192, 0, 128}};
     for (const BlockFormat &format : formats) {
         if (format.bytes == bytes) {
             return &format;
@@ -208,10 +212,7 @@ const BlockFormat *block_format(int64_t bytes) {
     return nullptr;
 }
 
-// A block taken apart.
-struct Elements {
-    uint8_t halves[4] = {}, small[16] = {}, q[256] = {};
-};
+constexpr int kMostElements = 256;
 
 // The scales of 6 bits of Q4_K and Q5_K, then the minima: of the first four the low 6 bits of bytes 0 to 3 and 4 to 7, of the others 4
 // bits in bytes 8 to 11 and the high 2 bits of those.
@@ -290,29 +291,38 @@ void write_elements(const BlockFormat &f, PlaceOf *place_of, const uint8_t *q, u
 
 // What a column has of an interleaved block, one part after the other.
 void to_panel(const BlockFormat &f, const uint8_t *block, uint8_t *bytes) {
-    Elements e;
+    if (f.is_same()) {
+        memcpy(bytes, block, size_t(f.bytes));
+        return;
+    }
+    uint8_t q[kMostElements], *const scales = bytes + 2 * f.halves;
     memset(bytes, 0, size_t(f.interleaved()));
     memcpy(bytes, block + f.of_halves, size_t(2 * f.halves));
     if (f.least) {
-        read_six_bits(block + 4, bytes + 4);
-    } else if (f.scales > 0) {
-        memcpy(bytes + 2, block + 192, size_t(f.scales));
+        read_six_bits(block + f.of_scales, scales);
+    } else {
+        memcpy(scales, block + f.of_scales, size_t(f.scales));
     }
-    read_elements(f, place_of_file, block, e.q);
-    write_elements(f, place_of_panel, e.q, bytes);
+    read_elements(f, place_of_file, block, q);
+    write_elements(f, place_of_panel, q, bytes);
 }
 
 void from_panel(const BlockFormat &f, const uint8_t *bytes, uint8_t *block) {
-    Elements e;
+    if (f.is_same()) {
+        memcpy(block, bytes, size_t(f.bytes));
+        return;
+    }
+    uint8_t q[kMostElements];
+    const uint8_t *const scales = bytes + 2 * f.halves;
     memset(block, 0, size_t(f.bytes));
     memcpy(block + f.of_halves, bytes, size_t(2 * f.halves));
     if (f.least) {
-        write_six_bits(bytes + 4, block + 4);
-    } else if (f.scales > 0) {
-        memcpy(block + 192, bytes + 2, size_t(f.scales));
+        write_six_bits(scales, block + f.of_scales);
+    } else {
+        memcpy(block + f.of_scales, scales, size_t(f.scales));
     }
-    read_elements(f, place_of_panel, bytes, e.q);
-    write_elements(f, place_of_file, e.q, block);
+    read_elements(f, place_of_panel, bytes, q);
+    write_elements(f, place_of_file, q, block);
 }
 
 struct Interleaving {
