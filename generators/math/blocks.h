@@ -175,7 +175,7 @@ public:
 
     /** Scales of a block of 32. */
     int scales() const {
-        return format_ == BlockFormat::kQ6K ? 2 : 1;
+        return panel_.scales;
     }
 
     /** Whether a weight has a minimum, which is added to what is scaled. */
