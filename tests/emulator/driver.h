@@ -25,6 +25,7 @@ void halyard_emulator_arguments(int count, const struct halide_buffer_t *const *
  *   capability       such as 86 (default 90)
  *   memory           bytes of a device, in MiB (default 4096)
  *   pools            whether devices have memory pools (default 1)
+ *   virtual_memory   whether addresses can be reserved without memory (default 1)
  *   fail_allocation  the allocation from now on that finds no memory: 1 is the next; 0 none
  *   fail_launch      the launch from now on that fails on the device; 0 none
  *   fail_load        the next module load returns this CUresult; 0 none */

@@ -92,6 +92,64 @@ int cuMemPoolTrimTo(Pool *pool, size_t) {
     return w.pools.count(pool) ? kSuccess : kInvalidValue;
 }
 
+// Memory for addresses that are reserved before. A handle is nothing but its size: it is mapped once.
+namespace {
+constexpr size_t kGranularity = 4096;
+}
+
+int cuMemGetAllocationGranularity(size_t *bytes, const void *, int) {
+    ENTER;
+    *bytes = kGranularity;
+    return kSuccess;
+}
+
+int cuMemAddressReserve(uint64_t *address, size_t bytes, size_t, uint64_t, uint64_t) {
+    ENTER_CONTEXT;
+    if (!w.settings["virtual_memory"]) {
+        return kNotSupported;
+    }
+    if (bytes % kGranularity != 0) {
+        return kInvalidValue;
+    }
+    *address = w.memory[current()->device].reserve(bytes, current());
+    return *address ? kSuccess : kOutOfMemory;
+}
+
+int cuMemAddressFree(uint64_t address, size_t) {
+    ENTER_CONTEXT;
+    return free_memory(address);
+}
+
+int cuMemCreate(uint64_t *handle, size_t bytes, const void *, uint64_t) {
+    ENTER_CONTEXT;
+    if (fails_now("fail_allocation")) {
+        return kOutOfMemory;
+    }
+    *handle = bytes;
+    return bytes % kGranularity == 0 ? kSuccess : kInvalidValue;
+}
+
+int cuMemRelease(uint64_t) {
+    ENTER_CONTEXT;
+    return kSuccess;
+}
+
+int cuMemMap(uint64_t address, size_t bytes, size_t, uint64_t handle, uint64_t) {
+    ENTER_CONTEXT;
+    const bool mapped = bytes == handle && w.memory[current()->device].map(address, bytes, uint64_t(w.settings["memory"]) << 20);
+    return mapped ? kSuccess : kOutOfMemory;
+}
+
+int cuMemUnmap(uint64_t address, size_t bytes) {
+    ENTER_CONTEXT;
+    return w.memory[current()->device].unmap(address, bytes) ? kSuccess : kInvalidValue;
+}
+
+int cuMemSetAccess(uint64_t, size_t, const void *, size_t) {
+    ENTER_CONTEXT;
+    return kSuccess;
+}
+
 int cuPointerGetAttribute(void *value, int attribute, uint64_t pointer) {
     ENTER_CONTEXT;
     Region r;

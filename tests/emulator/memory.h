@@ -18,6 +18,7 @@ public:
         uint64_t bytes;
         void *owner;  // the context that it goes with
         bool in_graph;
+        bool reserved = false;  // addresses, of which map() makes parts memory; those count as one array
     };
 
     DeviceMemory() {
@@ -37,22 +38,38 @@ public:
 
     /** 0 where there is no room. */
     uint64_t allocate(uint64_t bytes, uint64_t limit, void *owner, bool in_graph) {
-        const uint64_t room = (bytes + kGap + kAlignment - 1) / kAlignment * kAlignment;
         if (bytes == 0 || bytes > limit - used_) {
             return 0;
         }
-        uint64_t at = fit(next_, room);
-        if (!at) {
-            at = fit(base_, room);
+        const uint64_t at = place({bytes, owner, in_graph});
+        if (at) {
+            used_ += bytes;
+            memset(host(at), 0xff, bytes);
         }
-        if (!at) {
-            return 0;
-        }
-        live_[at] = {bytes, owner, in_graph};
-        next_ = at + room;
-        used_ += bytes;
-        memset(host(at), 0xff, bytes);
         return at;
+    }
+
+    /** Addresses without memory, 0 where there are not so many. */
+    uint64_t reserve(uint64_t bytes, void *owner) {
+        return bytes == 0 ? 0 : place({bytes, owner, false, true});
+    }
+
+    /** Makes a part of such addresses memory, or no longer. Whether it was the other before is the caller's to know. */
+    bool map(uint64_t address, uint64_t bytes, uint64_t limit) {
+        if (!is_reserved(address, bytes) || bytes > limit - used_) {
+            return false;
+        }
+        used_ += bytes;
+        memset(host(address), 0xff, bytes);
+        return true;
+    }
+    bool unmap(uint64_t address, uint64_t bytes) {
+        if (!is_reserved(address, bytes)) {
+            return false;
+        }
+        used_ -= bytes;
+        give_back(address, bytes);
+        return true;
     }
 
     bool release(uint64_t address) {
@@ -60,7 +77,9 @@ public:
         if (a == live_.end()) {
             return false;
         }
-        used_ -= a->second.bytes;
+        if (!a->second.reserved) {
+            used_ -= a->second.bytes;
+        }
         give_back(address, a->second.bytes);
         live_.erase(a);
         return true;
@@ -100,6 +119,24 @@ public:
 private:
     static void *map(int protection) {
         return mmap(nullptr, kAddresses, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    }
+
+    bool is_reserved(uint64_t address, uint64_t bytes) const {
+        const auto *a = find(address);
+        return a && a->second.reserved && address + bytes <= a->first + a->second.bytes;
+    }
+
+    uint64_t place(const Allocation &allocation) {
+        const uint64_t room = (allocation.bytes + kGap + kAlignment - 1) / kAlignment * kAlignment;
+        uint64_t at = fit(next_, room);
+        if (!at) {
+            at = fit(base_, room);
+        }
+        if (at) {
+            live_[at] = allocation;
+            next_ = at + room;
+        }
+        return at;
     }
 
     // The whole pages, which no neighbour has a part of.

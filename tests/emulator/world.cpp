@@ -14,6 +14,7 @@ World::World() {
                                                                                          {"multiprocessors", 132},
                                                                                          {"memory", 4096},
                                                                                          {"pools", 1},
+                                                                                         {"virtual_memory", 1},
                                                                                          {"fail_allocation", 0},
                                                                                          {"fail_launch", 0},
                                                                                          {"fail_load", 0}}) {

@@ -1,5 +1,7 @@
 // Sequences on a GPU.
 
+#include <algorithm>
+
 #include "decoder.h"
 #include "sequence.h"
 
@@ -9,7 +11,7 @@ std::unique_ptr<Sequence> make_sequence(const Model &model, int length, const Pr
     return std::make_unique<CudaDecoder>(model, length, precision);
 }
 
-// One after the other.
+// Single tokens of sequences that lie beside each other together; prompts, which fill the device, one after the other.
 void feed_together(const std::vector<Feed> &feeds) {
     check_together(feeds);
     std::vector<int> begins;
@@ -18,8 +20,24 @@ void feed_together(const std::vector<Feed> &feeds) {
         begins.push_back(feed.sequence->position());
     }
     try {
+        std::vector<std::vector<CudaDecoder::Next>> passes;
         for (const Feed &feed : feeds) {
-            feed.sequence->feed(feed.tokens, feed.count);
+            auto *const decoder = static_cast<CudaDecoder *>(feed.sequence);
+            if (feed.count != 1) {
+                decoder->feed(feed.tokens, feed.count);
+                continue;
+            }
+            const auto has_room = [&](const std::vector<CudaDecoder::Next> &pass) {
+                return pass.size() < size_t(CudaDecoder::kMostTogether) && pass[0].decoder->is_beside(*decoder);
+            };
+            auto pass = std::find_if(passes.begin(), passes.end(), has_room);
+            if (pass == passes.end()) {
+                pass = passes.emplace(passes.end());
+            }
+            pass->push_back({decoder, feed.tokens[0]});
+        }
+        for (std::vector<CudaDecoder::Next> &pass : passes) {
+            CudaDecoder::feed_tokens(std::move(pass));
         }
     } catch (...) {
         for (size_t i = 0; i < feeds.size(); i++) {

@@ -17,10 +17,11 @@ using halyard_apps::DeviceBlock;
 
 namespace {
 
-size_t rounded_up(size_t bytes) {
-    constexpr size_t kLine = 128;
-    return (bytes + kLine - 1) / kLine * kLine;
+size_t rounded_up(size_t bytes, size_t line = 128) {
+    return (bytes + line - 1) / line * line;
 }
+
+constexpr size_t kMostBeside = 64;  // sequences whose addresses are reserved together
 
 TokenStep work_of(const char *op, const ProductOnDevice &w, int rows) {
     TokenStep step = {op, 0, 0, {}};
@@ -48,12 +49,11 @@ CudaDecoder::CudaDecoder(const Model &model, int length, const Precision &precis
         fail_too_long();
     }
     const Stream::Used used(stream_);
-    for (int i = 0; i < config_.layers; i++) {
-        caches_.push_back(std::make_unique<DeviceBlock>());
-        caches_.back()->reserve(size_t(elements) * 2);
-    }
+    constexpr size_t kElement = 2, kLayerAlignment = 512;
+    layer_bytes_ = rounded_up(size_t(elements) * kElement, kLayerAlignment);
+    const size_t bytes = layer_bytes_ * size_t(config_.layers) + rounded_up(size_t(config_.vocabulary) * sizeof(float), kLayerAlignment);
+    slot_ = Slots::take(&model, bytes, int(std::min<size_t>(kMostBeside, INT32_MAX / (bytes / kElement))));  // indices have 32 bits
     scratch_.reserve(kScratch);
-    logits_.reserve(size_t(config_.vocabulary) * sizeof(float));
     token_.reserve(sizeof(int32_t));
     logits_values_.resize(size_t(config_.vocabulary));
 }
@@ -66,6 +66,7 @@ CudaDecoder::~CudaDecoder() {
 void CudaDecoder::wait() const {
     const Stream::Used used(stream_);
     halyard_apps::check_cuda(halyard_cuda_synchronize(), "a token on the GPU");
+    is_queued_ = false;
 }
 
 void CudaDecoder::set_exact(bool exact) {
@@ -99,6 +100,7 @@ void CudaDecoder::make_room(int rows) {
         return;
     }
     graphs_.clear();  // which have the addresses
+    together_.clear();
     rows_ = 0;
     const auto reserve = [&](DeviceBlock &block, int columns, size_t bytes = sizeof(float)) {
         block.reserve(size_t(rows) * size_t(columns) * bytes);
@@ -129,9 +131,7 @@ void CudaDecoder::pass(const int32_t *tokens, int rows, float *all) {
     for (int i = 0; i < rows; i++) {
         const int32_t position = position_ + i;
         std::memcpy(&input_values_[input.positions + size_t(i) * sizeof(position)], &position, sizeof(position));
-        float *row = reinterpret_cast<float *>(&input_values_[input.rows]) + int64_t(i) * width;
-        dequantize(*model_.weights.words, int64_t(tokens[i]) * width, width, row);
-        std::for_each(row, row + width, [&](float &v) { v *= config_.embedding_scale; });
+        embed(tokens[i], reinterpret_cast<float *>(&input_values_[input.rows]) + int64_t(i) * width);
     }
     input_.upload(input_values_.data(), input.bytes);
     if (rows >= kMany) {
@@ -141,6 +141,7 @@ void CudaDecoder::pass(const int32_t *tokens, int rows, float *all) {
         all_.reserve(size_t(rows) * size_t(config_.vocabulary) * sizeof(float));
     }
     const Scratch scratch(scratch_.address(), kScratch);  // from here on nothing is allocated but what kernels need
+    is_queued_ = true;
     if (rows == 1) {
         const int keys = keys_for(end);
         run(graphs_[{1, keys}], [&] { queue_token(keys); });
@@ -150,9 +151,9 @@ void CudaDecoder::pass(const int32_t *tokens, int rows, float *all) {
             if (half) {
                 queue_half_layers(rows, end);
             } else {
-                queue_layers(rows, end);
+                queue_layers(rows, input_.address() + input.positions, input_.address() + input.rows, attention_of_prompt(rows, end));
             }
-            queue_logits(last_x_ + uint64_t(rows - 1) * uint64_t(width) * sizeof(float), 1, logits_.address());
+            queue_logits(last_x_ + uint64_t(rows - 1) * uint64_t(width) * sizeof(float), 1, logits_on_device());
         };
         if (graphs_.size() >= kMostGraphs && graphs_.count({rows, end}) == 0) {
             graphs_.clear();
@@ -161,11 +162,18 @@ void CudaDecoder::pass(const int32_t *tokens, int rows, float *all) {
     }
     if (all) {
         queue_logits(last_x_, rows, all_.address());
-        download(all_, rows, all);
+        download_logits(all_.address(), rows, all);
     }
     position_ = end;
     has_logits_ = true;
     downloaded_ = false;
+    likeliest_ = kUnknown;
+}
+
+void CudaDecoder::embed(int32_t token, float *row) const {
+    const int width = config_.width;
+    dequantize(*model_.weights.words, int64_t(token) * width, width, row);
+    std::for_each(row, row + width, [&](float &v) { v *= config_.embedding_scale; });
 }
 
 int CudaDecoder::keys_for(int end) const {
@@ -177,15 +185,16 @@ int CudaDecoder::keys_for(int end) const {
 }
 
 void CudaDecoder::queue_token(int keys) {
-    queue_layers(1, keys);
-    queue_logits(last_x_, 1, logits_.address());
+    const Input input(1, config_.width);
+    queue_layers(1, input_.address() + input.positions, input_.address() + input.rows, attention_of_token(keys));
+    queue_logits(last_x_, 1, logits_on_device());
 }
 
 std::vector<TokenStep> CudaDecoder::steps_of_token() {
     std::vector<TokenStep> steps;
     steps_ = &steps;
     queue_token(keys_for(position_));
-    step({"largest", 0, 0, [=] { largest_on_device(logits_.address(), config_.vocabulary, token_.address()); }});
+    step({"largest", 0, 0, [=] { largest_on_device(logits_on_device(), config_.vocabulary, token_.address()); }});
     steps_ = nullptr;
     return steps;
 }
@@ -218,6 +227,9 @@ void CudaDecoder::run(Recorded &recorded, const std::function<void()> &queue, in
 // before the cap, too.
 int32_t CudaDecoder::draw(Sampler *sampler) {
     const bool greedy = sampler->is_greedy();
+    if (greedy && likeliest_ != kUnknown) {
+        return checked(likeliest_);
+    }
     if (!greedy && (sampler->top_k() > 0 || config_.logit_softcap > 0)) {
         return Sequence::draw(sampler);
     }
@@ -227,12 +239,17 @@ int32_t CudaDecoder::draw(Sampler *sampler) {
     }
     const Scratch scratch(scratch_.address(), kScratch);
     if (greedy) {
-        run(largest_graph_, [&] { largest_on_device(logits_.address(), config_.vocabulary, token_.address()); });
+        run(largest_graph_, [&] { largest_on_device(logits_on_device(), config_.vocabulary, token_.address()); });
     } else {
-        run(draw_graph_, [&] { draw_on_device(logits_.address(), config_.vocabulary, draw_.address(), token_.address()); });
+        run(draw_graph_, [&] { draw_on_device(logits_on_device(), config_.vocabulary, draw_.address(), token_.address()); });
     }
     int32_t token = -1;
     token_.download(&token, sizeof(token));
+    is_queued_ = false;
+    return checked(token);
+}
+
+int32_t CudaDecoder::checked(int32_t token) const {
     if (token < 0) {
         model_.file.fail("its weights give logits that are no numbers");
     }
@@ -267,13 +284,39 @@ HeadsOnDevice CudaDecoder::heads_of(int layer) const {
     return h;
 }
 
-// Each token has its place in the caches; `keys` of them are looked at.
-void CudaDecoder::queue_layers(int rows, int keys) {
+CudaDecoder::AttentionOf CudaDecoder::attention_of_prompt(int rows, int keys) {
     const Input input(rows, config_.width);
-    const uint64_t length = input_.address(), positions = input_.address() + input.positions;
+    const uint64_t positions = input_.address() + input.positions, qkv = qkv_.address(), q = q_.address(), results = half_context_.address();
+    return [=](int layer) {
+        const HeadsOnDevice heads = heads_of(layer);
+        const uint64_t cache = cache_of(layer);
+        return Attention{results, [=] {
+                             turn_on_device(heads, qkv, positions, rows, q, cache);
+                             attend_on_device(heads, q, rows, cache, keys, results);
+                         }};
+    };
+}
+
+CudaDecoder::AttentionOf CudaDecoder::attention_of_token(int keys) {
+    const Input input(1, config_.width);
+    const uint64_t length = input_.address(), position = input_.address() + input.positions, qkv = qkv_.address();
+    return [=, results = half_context_.address()](int layer) {
+        const HeadsOnDevice heads = heads_of(layer);
+        const uint64_t cache = cache_of(layer);
+        if (is_for_one_block(heads, keys)) {
+            return Attention{behind_cache(heads, cache), [=] { few_keys_on_device(heads, qkv, cache, keys, length); }};
+        }
+        return Attention{results, [=] {
+                             turn_one_on_device(heads, qkv, position, cache);
+                             decode_on_device(heads, cache, keys, length, results);
+                         }};
+    };
+}
+
+void CudaDecoder::queue_layers(int rows, uint64_t positions, uint64_t x, const AttentionOf &attention_of) {
     const Added none = {weights_->zeros, true};
-    const uint64_t half_context = half_context_.address(), inner = inner_.address(), q = q_.address(), qkv = qkv_.address();
-    uint64_t x = input_.address() + input.rows, next = x_.address();
+    const uint64_t inner = inner_.address(), qkv = qkv_.address();
+    uint64_t next = x_.address();
     // A product and what is added to it; where the model norms what it adds, three steps.
     const auto add = [&](const char *op, const ProductOnDevice &w, uint64_t norm,
                          const std::function<void(const Added &more, uint64_t y)> &multiply) {
@@ -295,30 +338,15 @@ void CudaDecoder::queue_layers(int rows, int keys) {
     for (int i = 0; i < config_.layers; i++) {
         const WeightsOnDevice::Layer &layer = weights_->layers[size_t(i)];
         const HeadsOnDevice heads = heads_of(i);
-        const uint64_t cache = caches_[size_t(i)]->address();
         TokenStep front = work_of("norm, q, k, v", layer.query_key_value, rows);
         front.queue = [=, &layer] {
             multiply_normed(x, layer.attention_norm, layer.query_key_value, rows, layer.bias ? Added{layer.bias, true} : none, qkv);
         };
         step(front);
-        uint64_t context = half_context;
+        const Attention attention = attention_of(i);
+        const uint64_t context = attention.results;
         const int seen = std::min(heads.window > 0 ? heads.window : position_, position_);
-        TokenStep attention = {"attention", 4.0 * heads.key_heads * heads.width * seen, 4.0 * heads.heads * heads.width * seen, {}};
-        if (rows > 1) {
-            attention.queue = [=] {
-                turn_on_device(heads, qkv, positions, rows, q, cache);
-                attend_on_device(heads, q, rows, cache, keys, half_context);
-            };
-        } else if (is_for_one_block(heads, keys)) {
-            attention.queue = [=] { few_keys_on_device(heads, qkv, cache, keys, length); };
-            context = behind_cache(heads, cache);
-        } else {
-            attention.queue = [=] {
-                turn_one_on_device(heads, qkv, positions, cache);
-                decode_on_device(heads, cache, keys, length, half_context);
-            };
-        }
-        step(attention);
+        step({"attention", 4.0 * heads.key_heads * heads.width * seen, 4.0 * heads.heads * heads.width * seen, attention.queue});
         add("attention's output", layer.attention_output, layer.after_attention, [=, &layer](const Added &more, uint64_t y) {
             if (is_fused(layer.attention_output, rows)) {
                 multiply_half_on_device(context, layer.attention_output, rows, more, y);
@@ -353,6 +381,7 @@ bool CudaDecoder::has_half_layers() const {
 void CudaDecoder::queue_half_layers(int rows, int keys) {
     const Input input(rows, config_.width);
     const uint64_t positions = input_.address() + input.positions, normed = half_rows_.address(), context = half_context_.address();
+    const AttentionOf attention_of = attention_of_prompt(rows, keys);
     const int width = config_.width, queries = config_.heads * config_.head_width;
     uint64_t x = input_.address() + input.rows, next = x_.address(), more = 0;
     queue_angles(positions, rows);
@@ -366,12 +395,9 @@ void CudaDecoder::queue_half_layers(int rows, int keys) {
     for (int i = 0; i < config_.layers; i++) {
         const WeightsOnDevice::Layer &layer = weights_->layers[size_t(i)];
         const HalfWeights::Layer &half = weights_->half()->layers[size_t(i)];
-        const HeadsOnDevice heads = heads_of(i);
-        const uint64_t cache = caches_[size_t(i)]->address();
         norm(layer.attention_norm);
         half_product_on_device(normed, half.query_key_value, half.bias, width, layer.query_key_value.columns(), rows, qkv_.address());
-        turn_on_device(heads, qkv_.address(), positions, rows, q_.address(), cache);
-        attend_on_device(heads, q_.address(), rows, cache, keys, context);
+        attention_of(i).queue();
         more = normed_.address();
         half_product_on_device(context, half.attention_output, 0, queries, width, rows, more);
         norm(layer.product_norm);
@@ -410,9 +436,9 @@ void CudaDecoder::queue_logits(uint64_t x, int rows, uint64_t to) {
     step(head);
 }
 
-void CudaDecoder::download(const DeviceBlock &logits, int rows, float *to) const {
+void CudaDecoder::download_logits(uint64_t from, int rows, float *to) const {
     const size_t count = size_t(rows) * size_t(config_.vocabulary);
-    logits.download(to, count * sizeof(float));
+    download(to, from, count * sizeof(float));
     const float cap = config_.logit_softcap;
     if (cap > 0) {
         std::for_each(to, to + count, [&](float &v) { v = cap * std::tanh(v / cap); });
@@ -428,8 +454,9 @@ const float *CudaDecoder::logits() {
     }
     if (!downloaded_) {
         const Stream::Used used(stream_);
-        download(logits_, 1, logits_values_.data());
+        download_logits(logits_on_device(), 1, logits_values_.data());
         downloaded_ = true;
+        is_queued_ = false;
     }
     return logits_values_.data();
 }

@@ -12,6 +12,7 @@
 
 #include "kernels.h"
 #include "sequence.h"
+#include "slots.h"
 #include "stream.h"
 
 namespace halyard_llm {
@@ -35,6 +36,20 @@ public:
     void wait() const override;
     void set_exact(bool exact) override;
     bool is_like(const Sequence &other) const override;
+
+    /** A token of a sequence. */
+    struct Next {
+        CudaDecoder *decoder;
+        int32_t token;
+    };
+    static constexpr int kMostTogether = kMany - 1;
+    /** Whether a token of each can be fed by one pass. */
+    bool is_beside(const CudaDecoder &other) const {
+        return slot_->is_beside(*other.slot_);
+    }
+    /** Feeds a token to each of at most so many sequences that are beside each other, and waits: the same bits as feed() of each. Where it throws,
+     * their tokens have to be rewound. */
+    static void feed_tokens(std::vector<Next> tokens);
 
     /** The steps of the token that was fed last, which may be queued again, in any order, while nothing is fed. */
     std::vector<TokenStep> steps_of_token();
@@ -65,13 +80,40 @@ private:
         uint64_t last_x = 0;
     };
 
+    // Where something is in input_ where several sequences have a token each.
+    struct TogetherInput;
+    // Those whose attention is the same kernels: tokens from the first one on.
+    struct Group {
+        int first, count, keys;
+    };
+
+    // Queues attention of a layer; `results` is where it leaves them, in f16.
+    struct Attention {
+        uint64_t results;
+        std::function<void()> queue;
+    };
+    using AttentionOf = std::function<Attention(int layer)>;
+
+    AttentionOf attention_of_token(int keys);
+    AttentionOf attention_of_prompt(int rows, int keys);
+    AttentionOf attention_of_tokens(const std::vector<Next> &tokens, const std::vector<Group> &groups);
+    void pass_tokens(const std::vector<Next> &tokens);
+    uint64_t cache_of(int layer) const {
+        return slot_->address() + uint64_t(layer) * layer_bytes_;
+    }
+    uint64_t logits_on_device() const {
+        return cache_of(config_.layers);
+    }
+
     HeadsOnDevice heads_of(int layer) const;
     void step(TokenStep step);
     void queue_token(int keys);
     int keys_for(int end) const;
     void make_room(int rows);
     void pass(const int32_t *tokens, int rows, float *all);
-    void queue_layers(int rows, int keys);
+    int32_t checked(int32_t token) const;
+    void embed(int32_t token, float *row) const;
+    void queue_layers(int rows, uint64_t positions, uint64_t x, const AttentionOf &attention);
     bool has_half_layers() const;
     void queue_half_layers(int rows, int keys);
     void multiply_normed(uint64_t x, uint64_t norm, const ProductOnDevice &w, int rows, const Added &more, uint64_t y);
@@ -80,7 +122,7 @@ private:
     size_t bytes_of_angles(int rows) const;
     void upload_draw(const Sampler::Draw &draw);
     void run(Recorded &recorded, const std::function<void()> &queue, int times = 0);
-    void download(const halyard_apps::DeviceBlock &logits, int rows, float *to) const;
+    void download_logits(uint64_t from, int rows, float *to) const;
 
     const Model &model_;
     std::shared_ptr<const WeightsOnDevice> weights_;
@@ -88,16 +130,21 @@ private:
     int rows_ = 0;
     bool downloaded_ = false;
 
-    std::vector<std::unique_ptr<halyard_apps::DeviceBlock>> caches_;  // of the layers
-    std::map<std::pair<int, int>, Recorded> graphs_;                  // by rows, and the keys that they are for
+    size_t layer_bytes_ = 0;
+    std::unique_ptr<const Slots::Taken> slot_;        // caches of the layers, and then the logits
+    std::map<std::pair<int, int>, Recorded> graphs_;  // by rows, and the keys that they are for
+    std::map<std::vector<int>, Recorded> together_;   // by places, and the keys that they are for
     bool has_graphs_ = true;
+    mutable bool is_queued_ = false;  // something may be under way on the stream
     Recorded largest_graph_, draw_graph_;
     std::vector<uint8_t> input_values_;
     halyard_apps::DeviceBlock input_, scratch_, x_, next_, normed_, qkv_, q_, context_, half_context_, half_rows_, gate_up_, inner_,
-        logits_, all_, draw_, token_, angles_;
+        all_, draw_, token_, angles_, together_logits_, together_likeliest_;
     uint64_t last_x_ = 0;                      // where the rows are behind the last layer
     std::vector<TokenStep> *steps_ = nullptr;  // where steps go in place of the stream
     std::vector<float> logits_values_;
+    static constexpr int32_t kUnknown = -2;
+    int32_t likeliest_ = kUnknown;  // token, where it was computed with the logits
 };
 
 }  // namespace halyard_llm

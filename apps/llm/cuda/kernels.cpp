@@ -11,6 +11,9 @@
 #include "llm_cuda_attend_halves.h"
 #include "llm_cuda_attend_neighbours.h"
 #include "llm_cuda_attend_normed.h"
+#include "llm_cuda_attend_several_halves.h"
+#include "llm_cuda_attend_several_neighbours.h"
+#include "llm_cuda_attend_several_normed.h"
 #include "llm_cuda_attention_128.h"
 #include "llm_cuda_attention_256.h"
 #include "llm_cuda_attention_64.h"
@@ -86,6 +89,11 @@ DeviceView<4> of_cache(const HeadsOnDevice &h, uint64_t kv, int keys, bool value
     const int64_t head = int64_t(h.width) * h.places, all = head * h.key_heads;
     return DeviceView<4>(kHalf, kv + (values ? uint64_t(all) * 2 : 0), dim(h.width, 1), dim(keys, h.width), dim(h.key_heads, head),
                          dim(1, all));
+}
+
+/** Keys, values, and what stands behind them of one token. */
+int64_t rows_of_one(const HeadsOnDevice &h) {
+    return 2 * int64_t(h.places) * h.key_heads + h.heads;
 }
 
 /** Heads of rows of queries, or of results, side by side. */
@@ -177,7 +185,7 @@ void gate_on_device(bool gelu, uint64_t gate_up, int columns, int rows, uint64_t
 }
 
 int64_t cache_elements(const HeadsOnDevice &h) {
-    return int64_t(h.width) * (2 * int64_t(h.places) * h.key_heads + h.heads);
+    return int64_t(h.width) * (2 * int64_t(h.places) * h.key_heads + kMany * int64_t(h.heads));
 }
 
 uint64_t behind_cache(const HeadsOnDevice &h, uint64_t cache) {
@@ -206,7 +214,7 @@ void turn_one_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t position,
     DeviceView<3> qkv_heads(kFloat, qkv, dim(h.width, 1), dim(heads, h.width), dim(1, heads * h.width));
     Vector at(kInt, position, 1);
     auto turns = angles_of(h.pairs, h.angles, 1);
-    Rows all(kHalf, cache, h.width, cache_elements(h) / h.width);
+    Rows all(kHalf, cache, h.width, rows_of_one(h));
     if (h.query_norm) {
         Vector query_weight(kFloat, h.query_norm, h.width), key_weight(kFloat, h.key_norm, h.width);
         check_cuda(llm_cuda_turn_normed_one(qkv_heads, at, turns, h.key_heads, query_weight, key_weight, h.eps, all), "position");
@@ -238,7 +246,7 @@ void few_keys_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t cache, in
     Rows qkv_heads(kFloat, qkv, h.width, h.heads + 2 * h.key_heads);
     auto turns = angles_of(h.pairs, h.angles, 1);
     Vector lengths(kInt, length, 1);
-    Rows read(kHalf, cache, h.width, cache_elements(h) / h.width), written(kHalf, cache, h.width, cache_elements(h) / h.width);
+    Rows read(kHalf, cache, h.width, rows_of_one(h)), written(kHalf, cache, h.width, rows_of_one(h));
     const int window = h.window > 0 ? h.window : h.places;
     if (h.query_norm) {
         Vector query_weight(kFloat, h.query_norm, h.width), key_weight(kFloat, h.key_norm, h.width);
@@ -252,6 +260,32 @@ void few_keys_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t cache, in
                "attention of few keys");
 }
 
+void few_keys_of_several_on_device(const HeadsOnDevice &h, uint64_t qkv, const TokensOnDevice &tokens, int keys) {
+    constexpr int kElement = 2, kStep = kNumbersStep / int(sizeof(int32_t));
+    Rows qkv_heads(kFloat, qkv, h.width, (h.heads + 2 * int64_t(h.key_heads)) * tokens.count);
+    auto turns = angles_of(h.pairs, h.angles, tokens.count);
+    const auto numbers = [&](int offset) { return DeviceView<1>(kInt, tokens.numbers + uint64_t(offset), dim(tokens.count, kStep)); };
+    auto lengths = numbers(0), slots = numbers(kPlaceNumber);
+    const auto caches = [&] {
+        return DeviceView<3>(kHalf, tokens.cache, dim(h.width, 1), dim(cache_elements(h) / h.width, h.width),
+                             dim(tokens.places, tokens.stride / kElement));
+    };
+    auto read = caches(), written = caches();
+    const int window = h.window > 0 ? h.window : h.places;
+    const auto what = "attention of few keys of several tokens";
+    if (h.query_norm) {
+        Vector query_weight(kFloat, h.query_norm, h.width), key_weight(kFloat, h.key_norm, h.width);
+        check_cuda(llm_cuda_attend_several_normed(qkv_heads, turns, lengths, read, h.key_heads, keys, window, h.scale, slots, h.places,
+                                                  tokens.results_place, tokens.first_results, query_weight, key_weight, h.eps, written),
+                   what);
+        return;
+    }
+    check_cuda((h.halves ? llm_cuda_attend_several_halves : llm_cuda_attend_several_neighbours)(
+                   qkv_heads, turns, lengths, read, h.key_heads, keys, window, h.scale, slots, h.places, tokens.results_place,
+                   tokens.first_results, written),
+               what);
+}
+
 void attend_on_device(const HeadsOnDevice &h, uint64_t q, int rows, uint64_t cache, int keys, uint64_t y) {
     auto queries = of_rows(h, kHalf, q, rows), out = of_rows(h, kHalf, y, rows);
     auto k = of_cache(h, cache, keys, false), v = of_cache(h, cache, keys, true);
@@ -262,8 +296,8 @@ void attend_on_device(const HeadsOnDevice &h, uint64_t q, int rows, uint64_t cac
     check_cuda(kernel(queries, k, v, h.scale, h.window > 0 ? h.window - 1 : keys, 0, out), "attention");
 }
 
-void largest_on_device(uint64_t logits, int count, uint64_t token) {
-    check_cuda(llm_cuda_largest(Rows(kFloat, logits, count, 1), Vector(kInt, token, 1)), "the most probable token");
+void largest_on_device(uint64_t logits, int count, uint64_t token, int rows) {
+    check_cuda(llm_cuda_largest(Rows(kFloat, logits, count, rows), Vector(kInt, token, rows)), "the most probable token");
 }
 
 void draw_on_device(uint64_t logits, int count, uint64_t draw, uint64_t token) {

@@ -60,7 +60,8 @@ struct HeadsOnDevice {
     float eps = 0;
 };
 
-/** Elements of f16 of a layer's cache: [width, places, key_heads, keys and values], and the queries of one token. */
+/** Elements of f16 of a layer's cache: [width, places, key_heads, keys and values]; behind it a token's queries or
+ * results, and then results of tokens of kMany - 1 sequences. */
 int64_t cache_elements(const HeadsOnDevice &h);
 /** Where these are. */
 uint64_t behind_cache(const HeadsOnDevice &h, uint64_t cache);
@@ -83,11 +84,26 @@ void angles_on_device(uint64_t positions, uint64_t frequencies, int pairs, int r
 
 /** Both of the last two functions in one kernel, for few keys: results, in f16, go where queries go there. */
 void few_keys_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t cache, int keys, uint64_t length);
+
+/** Tokens of some sequences, whose caches of a layer are places of one array, so many bytes apart. */
+struct TokensOnDevice {
+    int count = 0;
+    uint64_t cache = 0;     // of the first of the places
+    int64_t stride = 0;     // of places, in bytes
+    int places = 0;         // as many
+    uint64_t numbers = 0;   // of each token kNumbersStep bytes: the length of its sequence and, kPlaceNumber behind it, its place
+    int results_place = 0;  // behind the cache of this one results go, of the first token so many tokens behind
+    int first_results = 0;
+};
+constexpr int kNumbersStep = 64, kPlaceNumber = 32;
+/** The same as few_keys_on_device() of each, to the bit. */
+void few_keys_of_several_on_device(const HeadsOnDevice &h, uint64_t qkv, const TokensOnDevice &tokens, int keys);
+
 /** Queries in f16, which are those of the last of `keys` tokens; y is f16. */
 void attend_on_device(const HeadsOnDevice &h, uint64_t q, int rows, uint64_t cache, int keys, uint64_t y);
 
-/** The first of the largest of `count` logits goes to *token, -1 where one is NaN. */
-void largest_on_device(uint64_t logits, int count, uint64_t token);
+/** The first of the largest of `count` logits of each row goes to *token, -1 where one is NaN. */
+void largest_on_device(uint64_t logits, int count, uint64_t token, int rows = 1);
 
 /** Draws a token of `count` logits to *token, -1 where they have no distribution. `draw` has the random number, the temperature, top-k, top-p
  * and min-p, so many bytes apart. */

@@ -1,15 +1,9 @@
 #include "stream.h"
 
-#include <HalideRuntime.h>
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
-#include <stdexcept>
 
-#include "common/device_block.h"
-
-extern "C" void *halide_cuda_get_symbol(void *user_context, const char *name);
+#include "driver.h"
 
 namespace halyard_llm {
 
@@ -20,39 +14,12 @@ using halyard_apps::check_cuda;
 // Of CUresult, CUstream_flags and CUstreamCaptureMode.
 constexpr int kNotSupported = 801, kNonBlocking = 1, kThreadLocal = 1;
 
-template<typename... Arguments>
-int call(const char *name, Arguments... arguments) {
-    return reinterpret_cast<int (*)(Arguments...)>(halide_cuda_get_symbol(nullptr, name))(arguments...);
-}
-
-void check_driver(int code, const char *what) {
-    if (code != 0) {
-        throw std::runtime_error(fmt::format("{}: CUDA error {}", what, code));
-    }
-}
-
-/** Has the context of the thread's calls be current. */
-class InContext {
-public:
-    InContext() {
-        check_cuda(halyard_cuda_enter(&pushed_), "the GPU");
-    }
-    ~InContext() {
-        halyard_cuda_leave(pushed_);
-    }
-    InContext(const InContext &) = delete;
-    InContext &operator=(const InContext &) = delete;
-
-private:
-    int pushed_ = 0;
-};
-
 }  // namespace
 
 uint64_t free_memory() {
     const InContext context;
     size_t unused = 0, all = 0;
-    check_driver(call("cuMemGetInfo_v2", &unused, &all), "the memory of the GPU");
+    check_driver(call_driver("cuMemGetInfo_v2", &unused, &all), "the memory of the GPU");
     return unused;
 }
 
@@ -65,7 +32,7 @@ double copy_rate(uint64_t from, uint64_t to, size_t bytes) {
         check_cuda(halyard_cuda_synchronize(), "a copy on the GPU");
         const auto begin = std::chrono::steady_clock::now();
         for (int j = 0; j < kTimes; j++) {  // so that the first one's way to the device does not count for much
-            check_driver(call("cuMemcpyDtoDAsync_v2", to, from, bytes, stream), "a copy on the GPU");
+            check_driver(call_driver("cuMemcpyDtoDAsync_v2", to, from, bytes, stream), "a copy on the GPU");
         }
         check_cuda(halyard_cuda_synchronize(), "a copy on the GPU");
         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
@@ -74,13 +41,24 @@ double copy_rate(uint64_t from, uint64_t to, size_t bytes) {
     return best;
 }
 
+void copy_on_device(uint64_t to, uint64_t from, size_t bytes) {
+    const InContext context;
+    check_driver(call_driver("cuMemcpyDtoDAsync_v2", to, from, bytes, halyard_cuda_stream()), "a copy on the GPU");
+}
+
+void download(void *to, uint64_t from, size_t bytes) {
+    const InContext context;
+    check_driver(call_driver("cuMemcpyDtoHAsync_v2", to, from, bytes, halyard_cuda_stream()), "computing on the GPU");
+    check_cuda(halyard_cuda_synchronize(), "computing on the GPU");
+}
+
 Stream::Stream() {
     const InContext context;
-    check_driver(call("cuStreamCreate", &stream_, kNonBlocking), "a stream of the GPU");
+    check_driver(call_driver("cuStreamCreate", &stream_, kNonBlocking), "a stream of the GPU");
 }
 
 Stream::~Stream() {
-    call("cuStreamDestroy_v2", stream_);
+    call_driver("cuStreamDestroy_v2", stream_);
 }
 
 Stream::Used::Used(const Stream &stream) : before_(halyard_cuda_stream()) {
@@ -99,16 +77,16 @@ Stream::Used::~Used() {
 std::unique_ptr<Graph> Graph::of(const Stream &stream, const std::function<void()> &queue) {
     const InContext context;
     void *graph = nullptr, *executable = nullptr;
-    check_driver(call("cuStreamBeginCapture_v2", stream.handle(), kThreadLocal), "a graph of the GPU");
+    check_driver(call_driver("cuStreamBeginCapture_v2", stream.handle(), kThreadLocal), "a graph of the GPU");
     try {
         queue();
     } catch (...) {
-        call("cuStreamEndCapture", stream.handle(), &graph);
+        call_driver("cuStreamEndCapture", stream.handle(), &graph);
         throw;
     }
-    check_driver(call("cuStreamEndCapture", stream.handle(), &graph), "a graph of the GPU");
-    const int made = call("cuGraphInstantiateWithFlags", &executable, graph, 0ULL);
-    call("cuGraphDestroy", graph);
+    check_driver(call_driver("cuStreamEndCapture", stream.handle(), &graph), "a graph of the GPU");
+    const int made = call_driver("cuGraphInstantiateWithFlags", &executable, graph, 0ULL);
+    call_driver("cuGraphDestroy", graph);
     if (made == kNotSupported) {
         return nullptr;
     }
@@ -117,12 +95,12 @@ std::unique_ptr<Graph> Graph::of(const Stream &stream, const std::function<void(
 }
 
 Graph::~Graph() {
-    call("cuGraphExecDestroy", executable_);
+    call_driver("cuGraphExecDestroy", executable_);
 }
 
 void Graph::launch(const Stream &stream) const {
     const InContext context;
-    check_driver(call("cuGraphLaunch", executable_, stream.handle()), "a token on the GPU");
+    check_driver(call_driver("cuGraphLaunch", executable_, stream.handle()), "a token on the GPU");
 }
 
 }  // namespace halyard_llm

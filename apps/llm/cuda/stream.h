@@ -21,6 +21,12 @@ uint64_t free_memory();
 /** Bytes a second that the memory takes and gives where so many are copied, the best of some. */
 double copy_rate(uint64_t from, uint64_t to, size_t bytes);
 
+/** Queues a copy on the stream of the thread. */
+void copy_on_device(uint64_t to, uint64_t from, size_t bytes);
+
+/** Waits for all that was queued on it, and copies. */
+void download(void *to, uint64_t from, size_t bytes);
+
 /** Throws std::runtime_error where the driver makes none. */
 class Stream {
 public:

@@ -36,7 +36,7 @@ return schedule "attend" {
     local vector = grid.vector_of(k.cache)
 
     -- In the pure stage nothing is computed, but Halide takes it for something that the host does.
-    k.together:gpu_blocks("row"):gpu_threads "i"
+    k.together:gpu_blocks(k:has "slot_of" and { "row", "slot" } or { "row" }):gpu_threads "i"
     local out = k.together:update(0)
     out:split("i", p.threads, "guard", "chunk", "thread")
     out:reorder("thread", "chunk", "r"):gpu_blocks("r"):gpu_threads("thread"):never_partition_all()
@@ -55,7 +55,9 @@ return schedule "attend" {
       for _, squares in ipairs { k.squares_q, k.squares_k } do by_all(squares, "of_head", 1) end
     end
     -- Asked once, and not for each key.
-    for _, number in ipairs { k.key_head_of, k.x_last } do
+    local numbers = { k.key_head_of, k.x_last }
+    if k:has "slot_of" then numbers = { k.token_of, k.slot_of, table.unpack(numbers) } end
+    for _, number in ipairs(numbers) do
       number:compute_at(block[1], block[2]):store_in "register":bound_extent("row", 1)
     end
     k.x:fuse("i", "part", "of_part")
