@@ -101,6 +101,10 @@ void declare(CLI::App *app, Options *o) {
         ->check(CLI::Range(0, 1 << 20))
         ->capture_default_str()
         ->needs(bench);
+    app->add_option("--sequences", o->tests.sequences, "So many that generate together are measured, too")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str()
+        ->needs(bench);
     app->add_option("--repetitions", o->tests.repetitions, "Of which the median is printed")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str()

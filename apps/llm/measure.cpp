@@ -18,7 +18,7 @@ namespace {
 void print_row(const std::string &what, int tokens, std::vector<double> seconds) {
     std::sort(seconds.begin(), seconds.end());
     const auto rate = [&](double s) { return tokens / s; };
-    fmt::print("| {:14} | {:10.2f} | {:10.2f} | {:10.2f} |\n", what, rate(seconds[seconds.size() / 2]), rate(seconds.back()),
+    fmt::print("| {:17} | {:10.2f} | {:10.2f} | {:10.2f} |\n", what, rate(seconds[seconds.size() / 2]), rate(seconds.back()),
                rate(seconds.front()));
 }
 
@@ -64,7 +64,7 @@ void bench(const Model &model, const Precision &precision, const BenchOptions &o
         return times;
     };
     const std::string behind = options.depth > 0 ? fmt::format(" @ d{}", options.depth) : "";
-    fmt::print("| test           |   tokens/s |      least |       most |\n| -------------- | ---------: | ---------: | ---------: |\n");
+    fmt::print("| test              |   tokens/s |      least |       most |\n| ----------------- | ---------: | ---------: | ---------: |\n");
     if (options.prompt > 0) {
         const auto read = [&](int count) {
             sequence->feed(tokens.data(), count);
@@ -80,6 +80,29 @@ void bench(const Model &model, const Precision &precision, const BenchOptions &o
             }
         };
         print_row(fmt::format("tg{}{}", options.generated, behind), options.generated, times_of(1, generate, options.generated));
+    }
+    if (options.sequences > 1 && options.generated > 0) {
+        std::vector<std::unique_ptr<Sequence>> all;
+        for (int i = 0; i < options.sequences; i++) {
+            all.push_back(make_sequence(model, options.depth + options.generated, precision));
+            all.back()->feed(before.data(), options.depth);
+        }
+        const auto generate = [&](int count) {
+            for (const auto &s : all) {
+                s->rewind(options.depth);
+            }
+            std::vector<Feed> feeds;
+            for (int t = 0; t < count; t++) {
+                feeds.clear();
+                for (const auto &s : all) {
+                    feeds.push_back({s.get(), &tokens[size_t(t)], 1});
+                }
+                feed_together(feeds);
+                all.back()->wait();
+            }
+        };
+        print_row(fmt::format("tg{} x{}{}", options.generated, options.sequences, behind), options.generated * options.sequences,
+                  times_of(1, generate, options.generated));
     }
 }
 

@@ -19,9 +19,11 @@ struct BenchOptions {
     int prompt = 512, generated = 128;  // tokens; 0: not measured
     int depth = 0;                      // tokens before both
     int repetitions = 3;
+    int sequences = 1;
 };
 
-/** Tokens a second of a prompt (pp512) and of generated tokens (tg128), as llama-bench has them. */
+/** Tokens a second of a prompt (pp512) and of generated tokens (tg128), as llama-bench has them, and of those of several sequences together
+ * (tg128 x8). */
 void bench(const Model &model, const Precision &precision, const BenchOptions &options);
 
 /** Perplexity of a text in chunks of `length` tokens, of which the second half counts, as llama.cpp has it. */

@@ -116,22 +116,35 @@ function gemm_q.weights(k, name)
   return { bytes = k[name .. "_bytes"], high = maybe "_high_bytes", numbers = numbers, element = k[name .. "_element"] }
 end
 
--- Versions by the rows of a call, as many of which a thread has. Of one row, it has registers for several blocks of the depth, and for
--- all of a short one; that pays where blocks of threads do not stand in line for a multiprocessor.
+-- Versions by the rows of a call. Threads have fewer rows than a call where all blocks of threads are under way at once: each unpacks
+-- its panel's weights again, and has less to do. Of one row, a thread has registers for several blocks of the depth, and for all of a
+-- short one. A row's result is the same bits in each.
 function gemm_q.versions_of_few(k, p, target)
-  local function of_rows(rows) return { rows = rows, turns = rows == 1 and p.turns or 1 } end
-  local m, depth, versions = k.y:dim(1):extent(), (k:has "x" and k.x or k.a):dim(0):extent(), {}
-  local few = k.y:dim(0):extent():at_most(2 * target.multiprocessors * p.interleaved)
+  local m, depth, columns = k.y:dim(1):extent(), (k:has "x" and k.x or k.a):dim(0):extent(), k.y:dim(0):extent()
+  local matrices = k:has "w_up_bytes" and 2 or 1
+  -- Whether a call is at most `blocks` panels of a matrix with strips of so many rows each; one strip is `first`.
+  local function fits(rows, blocks, first)
+    local condition = m:at_most(rows)
+    if first then condition = condition:and_(columns:at_most(first * p.interleaved)) end
+    for strips = 2, 8 // rows do
+      local panels = blocks // (strips * matrices)
+      condition = condition:or_(m:at_most(strips * rows):and_(columns:at_most(panels * p.interleaved)))
+    end
+    return condition
+  end
+  local devices, versions = target.multiprocessors, {}
   for turns = 1, p.rows <= 1 and p.once or 0 do
-    local all = few:and_(depth:at_most(32 * p.parts * turns))
-    table.insert(versions, { when = p.rows == 0 and m:at_most(1):and_(all) or all, rows = 1, turns = turns, rounds = 1 })
+    -- More turns, and a multiprocessor has registers for one block.
+    local all = depth:at_most(32 * p.parts * turns):and_(fits(1, turns == 1 and 5 * devices // 2 or devices, 2 * devices))
+    table.insert(versions, { when = all, rows = 1, turns = turns, rounds = 1 })
   end
-  for _, rows in ipairs(p.rows > 0 and {} or { 1, 2, 4 }) do
-    local version = of_rows(rows)
-    version.when = m:at_most(rows)
-    table.insert(versions, version)
+  if p.rows > 0 then
+    table.insert(versions, { rows = p.rows, turns = p.rows == 1 and p.turns or 1 })
+    return versions
   end
-  table.insert(versions, of_rows(p.rows > 0 and p.rows or 8))
+  table.insert(versions, { when = m:at_most(1), rows = 1, turns = p.turns })
+  table.insert(versions, { when = fits(2, 2 * devices), rows = 2, turns = 1 })
+  table.insert(versions, { rows = 4, turns = 1 }) -- eight are slower than two strips, which load the rows at the same time
   return versions
 end
 

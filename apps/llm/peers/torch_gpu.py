@@ -1,8 +1,9 @@
-"""Times a Llama of a GGUF file by torch.compile with CUDA graphs, in bfloat16, beside llm_cuda: a prompt of 512 tokens, 128 generated ones.
+"""Times a Llama of a GGUF file by torch.compile with CUDA graphs, in bfloat16, and by llama.cpp, beside llm_cuda: a prompt of 512 tokens, 128
+generated ones.
 
-    python3 apps/llm/peers/torch_gpu.py PROGRAM MODEL [--rounds N] [--depth N] [--json OUT]
+    python3 apps/llm/peers/torch_gpu.py PROGRAM MODEL [--llama FOLDER] [--rounds N] [--depth N] [--json OUT]
 
-The two take turns. Weights in torch are dequantised to bfloat16; keys and values have room for the tokens that a test has. Each token is
+They take turns. FOLDER has llama-bench (build_llama --cuda), which has all layers on the device and flash attention on. Weights in torch are dequantised to bfloat16; keys and values have room for the tokens that a test has. Each token is
 waited for, and not sampled in either.
 """
 
@@ -104,10 +105,19 @@ def our_rates(program, path, prompt, generated, depth):
     return {test: float(rate) for test, rate in re.findall(r"\| (pp|tg)\d+(?: @ d\d+)? *\| *([0-9.]+)", done.stdout)}
 
 
+def llama_rates(folder, path, prompt, generated, depth):
+    command = [folder / "llama-bench", "-m", path, "-p", prompt, "-n", generated, "-d", depth, "-ngl", 99, "-fa", 1, "-r", 5, "-o", "json"]
+    done = subprocess.run([str(c) for c in command], capture_output=True, check=False, text=True)
+    if done.returncode != 0:
+        sys.exit(f"error: {command[0]} failed:\n{done.stderr[-2000:]}")
+    return {"pp" if test["n_prompt"] else "tg": statistics.median(test["samples_ts"]) for test in json.loads(done.stdout)}
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("model")
+    parser.add_argument("--llama", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--depth", type=int, default=0)
     parser.add_argument("--json")
@@ -115,14 +125,19 @@ def main():
     prompt, generated = 512, 128
     model = Llama(args.model, args.depth + prompt)
     compiled = torch.compile(model.step, mode="reduce-overhead", fullgraph=True, dynamic=False)
-    all_rates = {"llm_cuda": [], "torch.compile": []}
+    contestants = {"llm_cuda": lambda: our_rates(args.program, args.model, prompt, generated, args.depth),
+                   "torch.compile": lambda: torch_rates(model, prompt, generated, args.depth, compiled)}
+    if args.llama:
+        contestants["llama.cpp"] = lambda: llama_rates(args.llama, args.model, prompt, generated, args.depth)
+    all_rates = {who: [] for who in contestants}
     for _ in range(args.rounds):
-        all_rates["llm_cuda"].append(our_rates(args.program, args.model, prompt, generated, args.depth))
-        all_rates["torch.compile"].append(torch_rates(model, prompt, generated, args.depth, compiled))
+        for who, rates in contestants.items():
+            all_rates[who].append(rates())
     middle = {who: {test: statistics.median(r[test] for r in rates) for test in ("pp", "tg")} for who, rates in all_rates.items()}
     for test in ("pp", "tg"):
-        ours, theirs = middle["llm_cuda"][test], middle["torch.compile"][test]
-        print(f"{test}: llm_cuda {ours:.0f} tokens a second, torch.compile {theirs:.0f}: {ours / theirs:.2f}")
+        ours = middle["llm_cuda"][test]
+        peers = ", ".join(f"{who} {rates[test]:.0f} ({ours / rates[test]:.2f})" for who, rates in middle.items() if who != "llm_cuda")
+        print(f"{test}: llm_cuda {ours:.0f} tokens a second, {peers}")
     if args.json:
         pathlib.Path(args.json).write_text(json.dumps({"device": torch.cuda.get_device_name(), "depth": args.depth, "rates": all_rates}))
 

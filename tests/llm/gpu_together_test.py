@@ -1,0 +1,39 @@
+"""Sequences that a GPU reads a token of at once have the bits that each has alone.
+
+usage: gpu_together_test.py PROGRAM FOLDER"""
+
+import pathlib
+import subprocess
+import sys
+import unittest
+
+try:
+    from tiny import MODELS, write_tiny
+except ImportError:
+    print("numpy is not installed: scripts/setup brings it for Python 3.11")
+    sys.exit(77)
+
+FOLDER = pathlib.Path(sys.argv.pop(2))
+PROGRAM = sys.argv.pop(1)
+
+
+class GpuTogetherTest(unittest.TestCase):
+    def check(self, name, sequences, farthest, steps):
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        model = FOLDER / f"{name}.gguf"
+        write_tiny(model, name)
+        command = [PROGRAM, model, *map(str, (sequences, farthest, steps))]
+        done = subprocess.run(command, capture_output=True, check=False, text=True)
+        self.assertEqual(done.returncode, 0, f"{name}: {done.stdout}{done.stderr}")
+        self.assertGreater(int(done.stdout.split()[2]), 1000 * sequences)
+
+    def test_every_kind_of_model(self):
+        for name in MODELS:
+            with self.subTest(name):
+                self.check(name, 3, 9, 2 if name == "gemma3" else 4)
+
+    def test_more_than_a_pass_takes(self):
+        self.check("qwen2", 9, 4, 2)
+
+
+unittest.main()
