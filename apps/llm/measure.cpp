@@ -64,7 +64,8 @@ void bench(const Model &model, const Precision &precision, const BenchOptions &o
         return times;
     };
     const std::string behind = options.depth > 0 ? fmt::format(" @ d{}", options.depth) : "";
-    fmt::print("| test              |   tokens/s |      least |       most |\n| ----------------- | ---------: | ---------: | ---------: |\n");
+    fmt::print(
+        "| test              |   tokens/s |      least |       most |\n| ----------------- | ---------: | ---------: | ---------: |\n");
     if (options.prompt > 0) {
         const auto read = [&](int count) {
             sequence->feed(tokens.data(), count);

@@ -286,7 +286,8 @@ HeadsOnDevice CudaDecoder::heads_of(int layer) const {
 
 CudaDecoder::AttentionOf CudaDecoder::attention_of_prompt(int rows, int keys) {
     const Input input(rows, config_.width);
-    const uint64_t positions = input_.address() + input.positions, qkv = qkv_.address(), q = q_.address(), results = half_context_.address();
+    const uint64_t positions = input_.address() + input.positions, qkv = qkv_.address(), q = q_.address(),
+                   results = half_context_.address();
     return [=](int layer) {
         const HeadsOnDevice heads = heads_of(layer);
         const uint64_t cache = cache_of(layer);

@@ -138,8 +138,8 @@ private:
     mutable bool is_queued_ = false;  // something may be under way on the stream
     Recorded largest_graph_, draw_graph_;
     std::vector<uint8_t> input_values_;
-    halyard_apps::DeviceBlock input_, scratch_, x_, next_, normed_, qkv_, q_, context_, half_context_, half_rows_, gate_up_, inner_,
-        all_, draw_, token_, angles_, together_logits_, together_likeliest_;
+    halyard_apps::DeviceBlock input_, scratch_, x_, next_, normed_, qkv_, q_, context_, half_context_, half_rows_, gate_up_, inner_, all_,
+        draw_, token_, angles_, together_logits_, together_likeliest_;
     uint64_t last_x_ = 0;                      // where the rows are behind the last layer
     std::vector<TokenStep> *steps_ = nullptr;  // where steps go in place of the stream
     std::vector<float> logits_values_;

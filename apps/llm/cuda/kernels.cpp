@@ -261,11 +261,10 @@ void few_keys_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t cache, in
 }
 
 void few_keys_of_several_on_device(const HeadsOnDevice &h, uint64_t qkv, const TokensOnDevice &tokens, int keys) {
-    constexpr int kElement = 2, kStep = kNumbersStep / int(sizeof(int32_t));
+    constexpr int kElement = 2, kStep = kLengthStep / int(sizeof(int32_t));
     Rows qkv_heads(kFloat, qkv, h.width, (h.heads + 2 * int64_t(h.key_heads)) * tokens.count);
     auto turns = angles_of(h.pairs, h.angles, tokens.count);
-    const auto numbers = [&](int offset) { return DeviceView<1>(kInt, tokens.numbers + uint64_t(offset), dim(tokens.count, kStep)); };
-    auto lengths = numbers(0), slots = numbers(kPlaceNumber);
+    DeviceView<1> lengths(kInt, tokens.lengths, dim(tokens.count, kStep));
     const auto caches = [&] {
         return DeviceView<3>(kHalf, tokens.cache, dim(h.width, 1), dim(cache_elements(h) / h.width, h.width),
                              dim(tokens.places, tokens.stride / kElement));
@@ -273,16 +272,18 @@ void few_keys_of_several_on_device(const HeadsOnDevice &h, uint64_t qkv, const T
     auto read = caches(), written = caches();
     const int window = h.window > 0 ? h.window : h.places;
     const auto what = "attention of few keys of several tokens";
+    const int(&place)[8] = tokens.place;
     if (h.query_norm) {
         Vector query_weight(kFloat, h.query_norm, h.width), key_weight(kFloat, h.key_norm, h.width);
-        check_cuda(llm_cuda_attend_several_normed(qkv_heads, turns, lengths, read, h.key_heads, keys, window, h.scale, slots, h.places,
-                                                  tokens.results_place, tokens.first_results, query_weight, key_weight, h.eps, written),
+        check_cuda(llm_cuda_attend_several_normed(qkv_heads, turns, lengths, read, h.key_heads, keys, window, h.scale, place[0], place[1],
+                                                  place[2], place[3], place[4], place[5], place[6], place[7], h.places,
+                                                  tokens.first_results, query_weight, key_weight, h.eps, written),
                    what);
         return;
     }
     check_cuda((h.halves ? llm_cuda_attend_several_halves : llm_cuda_attend_several_neighbours)(
-                   qkv_heads, turns, lengths, read, h.key_heads, keys, window, h.scale, slots, h.places, tokens.results_place,
-                   tokens.first_results, written),
+                   qkv_heads, turns, lengths, read, h.key_heads, keys, window, h.scale, place[0], place[1], place[2], place[3], place[4],
+                   place[5], place[6], place[7], h.places, tokens.first_results, written),
                what);
 }
 

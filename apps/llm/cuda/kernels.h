@@ -88,14 +88,14 @@ void few_keys_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t cache, in
 /** Tokens of some sequences, whose caches of a layer are places of one array, so many bytes apart. */
 struct TokensOnDevice {
     int count = 0;
-    uint64_t cache = 0;     // of the first of the places
-    int64_t stride = 0;     // of places, in bytes
-    int places = 0;         // as many
-    uint64_t numbers = 0;   // of each token kNumbersStep bytes: the length of its sequence and, kPlaceNumber behind it, its place
-    int results_place = 0;  // behind the cache of this one results go, of the first token so many tokens behind
-    int first_results = 0;
+    uint64_t cache = 0;    // of the first of the places
+    int64_t stride = 0;    // of places, in bytes
+    int places = 0;        // as many
+    uint64_t lengths = 0;  // of the sequences, kLengthStep bytes apart
+    int place[kMany - 1] = {};
+    int first_results = 0;  // results go behind the cache of the first place, of the first token so many tokens behind
 };
-constexpr int kNumbersStep = 64, kPlaceNumber = 32;
+constexpr int kLengthStep = 64;
 /** The same as few_keys_on_device() of each, to the bit. */
 void few_keys_of_several_on_device(const HeadsOnDevice &h, uint64_t qkv, const TokensOnDevice &tokens, int keys);
 

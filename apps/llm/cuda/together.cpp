@@ -8,12 +8,12 @@
 
 namespace halyard_llm {
 
-/** Numbers of each token (TokensOnDevice), and its position kPosition behind them; the positions of all; their rows. */
+/** Of each token, kLengthStep apart, the length of its sequence and, kPosition behind it, its position; the positions of all; their rows. */
 struct CudaDecoder::TogetherInput {
     static constexpr size_t kPosition = 16;
     size_t positions, rows, bytes;
     TogetherInput(size_t count, size_t width)
-        : positions(count * kNumbersStep), rows(positions + kMostTogether * kNumbersStep), bytes(rows + count * width * sizeof(float)) {}
+        : positions(count * kLengthStep), rows(positions + kMostTogether * kLengthStep), bytes(rows + count * width * sizeof(float)) {}
 };
 
 void CudaDecoder::feed_tokens(std::vector<Next> tokens) {
@@ -31,9 +31,8 @@ void CudaDecoder::feed_tokens(std::vector<Next> tokens) {
             next.decoder->wait();
         }
     }
-    const auto first = std::min_element(tokens.begin(), tokens.end(), [](const Next &a, const Next &b) {
-        return a.decoder->slot_->number() < b.decoder->slot_->number();
-    });
+    const auto first = std::min_element(
+        tokens.begin(), tokens.end(), [](const Next &a, const Next &b) { return a.decoder->slot_->number() < b.decoder->slot_->number(); });
     first->decoder->pass_tokens(tokens);
 }
 
@@ -54,10 +53,9 @@ void CudaDecoder::pass_tokens(const std::vector<Next> &tokens) {
     for (int i = 0; i < rows; i++) {
         const CudaDecoder &d = *tokens[size_t(i)].decoder;
         const int end = d.position_ + 1, keys = d.keys_for(end), place = d.slot_->number();
-        const size_t numbers = size_t(i) * kNumbersStep;
-        put(numbers, end);
-        put(numbers + kPlaceNumber, place - slot_->number());
-        put(numbers + TogetherInput::kPosition, d.position_);
+        const size_t length = size_t(i) * kLengthStep;
+        put(length, end);
+        put(length + TogetherInput::kPosition, d.position_);
         put(input.positions + size_t(i) * sizeof(int32_t), d.position_);
         embed(tokens[size_t(i)].token, reinterpret_cast<float *>(&input_values_[input.rows]) + size_t(i) * width);
         if (groups.empty() || groups.back().keys != keys) {
@@ -92,9 +90,10 @@ void CudaDecoder::pass_tokens(const std::vector<Next> &tokens) {
 
 CudaDecoder::AttentionOf CudaDecoder::attention_of_tokens(const std::vector<Next> &tokens, const std::vector<Group> &groups) {
     const TogetherInput input(tokens.size(), size_t(config_.width));
-    return [this, numbers = input_.address(), tokens, groups](int layer) {
+    return [this, lengths = input_.address(), tokens, groups](int layer) {
         const HeadsOnDevice of_layer = heads_of(layer);
-        const uint64_t queries = behind_cache(of_layer, cache_of(layer)), of_token = uint64_t(of_layer.width) * uint64_t(of_layer.heads) * 2;
+        const uint64_t queries = behind_cache(of_layer, cache_of(layer)),
+                       of_token = uint64_t(of_layer.width) * uint64_t(of_layer.heads) * 2;
         const uint64_t results = queries + of_token;
         const auto queue = [=] {
             const uint64_t of_row = uint64_t(of_layer.width) * uint64_t(of_layer.heads + 2 * of_layer.key_heads) * sizeof(float);
@@ -105,21 +104,22 @@ CudaDecoder::AttentionOf CudaDecoder::attention_of_tokens(const std::vector<Next
                     return heads;
                 };
                 if (is_for_one_block(of_layer, group.keys)) {
-                    const int last = std::max_element(tokens.begin(), tokens.end(), [](const Next &a, const Next &b) {
-                                         return a.decoder->slot_->number() < b.decoder->slot_->number();
-                                     })->decoder->slot_->number();
-                    const TokensOnDevice of_group = {group.count,
-                                                     cache_of(layer),
-                                                     int64_t(slot_->stride()),
-                                                     last - slot_->number() + 1,
-                                                     numbers + uint64_t(group.first) * kNumbersStep,
-                                                     0,
-                                                     1 + group.first};
-                    few_keys_of_several_on_device(heads_from(group.first), qkv_.address() + uint64_t(group.first) * of_row, of_group, group.keys);
+                    TokensOnDevice of_group;
+                    of_group.count = group.count;
+                    of_group.cache = cache_of(layer);
+                    of_group.stride = int64_t(slot_->stride());
+                    of_group.lengths = lengths + uint64_t(group.first) * kLengthStep;
+                    of_group.first_results = 1 + group.first;
+                    for (int i = 0; i < group.count; i++) {
+                        of_group.place[i] = tokens[size_t(group.first + i)].decoder->slot_->number() - slot_->number();
+                        of_group.places = std::max(of_group.places, of_group.place[i] + 1);
+                    }
+                    few_keys_of_several_on_device(heads_from(group.first), qkv_.address() + uint64_t(group.first) * of_row, of_group,
+                                                  group.keys);
                     continue;
                 }
                 for (int i = group.first; i < group.first + group.count; i++) {
-                    const uint64_t cache = tokens[size_t(i)].decoder->cache_of(layer), own = numbers + uint64_t(i) * kNumbersStep;
+                    const uint64_t cache = tokens[size_t(i)].decoder->cache_of(layer), own = lengths + uint64_t(i) * kLengthStep;
                     turn_one_on_device(heads_from(i), qkv_.address() + uint64_t(i) * of_row, own + TogetherInput::kPosition, cache);
                     decode_on_device(of_layer, cache, group.keys, own, results + uint64_t(i) * of_token);
                 }

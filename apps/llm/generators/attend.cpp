@@ -5,8 +5,9 @@
 // head sees, and a row of keys and one of values in each key head get the token's. The same array is read: only rows that are not
 // written are looked at.
 //
-// With `several`, a token of each of some sequences, whose caches are slots of one array; the results of all stand behind the cache of one
-// of them. The numbers of a sequence are those that it has alone.
+// With `several`, a token of each of at most eight sequences, whose caches are slots of one array; the results of all stand behind the cache
+// of the first slot. What a sequence gets is what it gets alone. The slots are arguments, and not an array, so that keys may be read before
+// anything else is.
 
 #include <limits>
 
@@ -38,9 +39,9 @@ public:
     Input<Buffer<float>> *query_weight = nullptr, *key_weight = nullptr;  // [d]
     Input<float> *eps = nullptr;
     // Of `several`: cache and together have a third dimension, and more rows of results.
-    Input<Buffer<int32_t>> *slots = nullptr;                                            // [tokens]
-    Input<int> *places = nullptr, *results_slot = nullptr, *first_results = nullptr;  // the first token's results are so many tokens behind
-    Output<Buffer<void>> together{"together"};  // as the cache
+    std::vector<Input<int> *> slots;                         // of each token
+    Input<int> *places = nullptr, *first_results = nullptr;  // the first token's results are so many tokens behind
+    Output<Buffer<void>> together{"together"};               // as the cache
 
     void configure() {
         cache.set_type(storage_type(type));
@@ -48,9 +49,10 @@ public:
         cache.set_dimensions(several ? 3 : 2);
         together.set_dimensions(several ? 3 : 2);
         if (several) {
-            slots = add_input<Buffer<int32_t>>("slots", 1);
+            for (int i = 0; i < kMostTokens; i++) {
+                slots.push_back(add_input<int>("slot_" + std::to_string(i)));
+            }
             places = add_input<int>("places");
-            results_slot = add_input<int>("results_slot");
             first_results = add_input<int>("first_results");
         }
         if (normed) {
@@ -70,8 +72,8 @@ public:
                         "of keys");
         add_requirement(keys > 0 && keys <= of_head, "attend:", keys, "keys of a cache that has", of_head);
         if (several) {
-            add_requirement(tokens * of_token == qkv.dim(1).extent(), "attend:", qkv.dim(1).extent(), "rows of heads are not of", tokens,
-                            "tokens");
+            add_requirement(tokens <= kMostTokens && tokens * of_token == qkv.dim(1).extent(), "attend:", qkv.dim(1).extent(),
+                            "rows of heads are not of", tokens, "tokens, of which", kMostTokens, "are the most");
             add_requirement(*first_results >= 0 && 2 * key_heads * of_head + (*first_results + tokens) * heads <= rows,
                             "attend: a slot has", rows, "rows, too few for its keys and values and the results");
         }
@@ -84,7 +86,11 @@ public:
         // By a coordinate, as what hangs on none the host would read.
         x_last(row) = clamp(lengths(several ? token : min(row, tokens - 1)), 1, keys) - 1;
         if (several) {
-            slot_of(row) = (*slots)(token);
+            Expr slot_of_token = *slots.back();
+            for (int i = kMostTokens - 2; i >= 0; i--) {
+                slot_of_token = select(token == i, *slots[size_t(i)], slot_of_token);
+            }
+            slot_of(row) = slot_of_token;
         }
         const auto cached = [&](const Expr &at, const Expr &place) {
             return several ? cache(at, place, clamp(slot_of(row), 0, cache.dim(2).extent() - 1)) : cache(at, place);
@@ -122,11 +128,10 @@ public:
         const Expr result_row = 2 * key_heads * of_head + of_r + (several ? (*first_results + token_of(r)) * heads : Expr(0));
         const Expr to = clamp(select(is_result, result_row, (of_r - heads) * of_head + x_last(r)), 0, max(rows - 1, 0));
         if (several) {
-            const Expr slot_to = clamp(select(is_result, *results_slot, slot_of(r)), 0, max(together.dim(2).extent() - 1, 0));
+            const Expr slot_to = clamp(select(is_result, 0, slot_of(r)), 0, max(together.dim(2).extent() - 1, 0));
             together(i, row, slot) = undef(type);
             together(i, to, slot_to) = store_as(type, result(i, r));
             lengths.dim(0).set_stride(Expr());
-            slots->dim(0).set_bounds(0, tokens).set_stride(Expr());
             cache.dim(2).set_min(0);
             together.dim(2).set_min(0);
         } else {
@@ -161,9 +166,11 @@ private:
             const Expr value = qkv(element, head);
             return normed ? value * (1.0f / sqrt(squares(row) / cast<float>(pairs.width) + *eps)) * (*weight)(element) : value;
         };
-        return halyard_llm::rotated(pairs, at, element_of, [&](const Expr &pair) { return Tuple(angles(pair, 0, token_of(row)), angles(pair, 1, token_of(row))); });
+        return halyard_llm::rotated(
+            pairs, at, element_of, [&](const Expr &pair) { return Tuple(angles(pair, 0, token_of(row)), angles(pair, 1, token_of(row))); });
     }
 
+    static constexpr int kMostTokens = 8;
     Var i{"i"}, row{"row"}, key{"key"}, part{"part"}, slot{"slot"};
     Func token_of{"token_of"}, key_head_of{"key_head_of"}, slot_of{"slot_of"};
     // What the token brings, and where it stands. Halide computes Funcs in the order of their names here, and these wait for another kernel.

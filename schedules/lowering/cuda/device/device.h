@@ -23,6 +23,11 @@ namespace halyard {
 template<class T>
 using global = T *__restrict__;
 
+/** The same, where loads stay in front of the waits that they stand in front of. Of an array that is said to be nobody else's, the compiler
+ * moves them to where their results are wanted. */
+template<class T>
+using global_in_order = T *;
+
 /** An array in the shared memory of the block. */
 template<class T>
 using shared = T *;

@@ -146,6 +146,10 @@ public:
     }
 };
 
+/** Loads of a kernel are in order anyhow. */
+template<class T>
+using global_in_order = global<T>;
+
 }  // namespace halyard
 
 #endif
