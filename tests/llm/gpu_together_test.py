@@ -2,6 +2,7 @@
 
 usage: gpu_together_test.py PROGRAM FOLDER"""
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -18,12 +19,12 @@ PROGRAM = sys.argv.pop(1)
 
 
 class GpuTogetherTest(unittest.TestCase):
-    def check(self, name, sequences, farthest, steps):
+    def check(self, name, sequences, farthest, steps, **environment):
         FOLDER.mkdir(parents=True, exist_ok=True)
         model = FOLDER / f"{name}.gguf"
         write_tiny(model, name)
         command = [PROGRAM, model, *map(str, (sequences, farthest, steps))]
-        done = subprocess.run(command, capture_output=True, check=False, text=True)
+        done = subprocess.run(command, capture_output=True, check=False, text=True, env={**os.environ, **environment})
         self.assertEqual(done.returncode, 0, f"{name}: {done.stdout}{done.stderr}")
         self.assertGreater(int(done.stdout.split()[2]), 250 * sequences * (steps - 1))  # logits
 
@@ -34,6 +35,9 @@ class GpuTogetherTest(unittest.TestCase):
 
     def test_more_than_a_pass_takes(self):
         self.check("qwen2", 9, 4, 2)
+
+    def test_a_device_that_reserves_no_addresses(self):
+        self.check("llama", 3, 5, 2, HALYARD_EMULATOR_VIRTUAL_MEMORY="0")
 
 
 unittest.main()

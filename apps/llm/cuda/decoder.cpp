@@ -106,7 +106,7 @@ void CudaDecoder::make_room(int rows) {
         block.reserve(size_t(rows) * size_t(columns) * bytes);
     };
     const int queries = config_.heads * config_.head_width, keys = config_.key_heads * config_.head_width;
-    input_.reserve(Input(rows, config_.width).bytes);
+    input_.reserve(std::max(Input(rows, config_.width).bytes, TogetherInput(kMostTogether, config_.width).bytes));
     angles_.reserve(2 * bytes_of_angles(rows));
     for (DeviceBlock *block : {&x_, &next_, &normed_}) {
         reserve(*block, config_.width);

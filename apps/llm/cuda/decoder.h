@@ -80,8 +80,13 @@ private:
         uint64_t last_x = 0;
     };
 
-    // Where something is in input_ where several sequences have a token each.
-    struct TogetherInput;
+    // The same of tokens of several sequences: of each, kLengthStep apart, the length of its sequence and, kPosition behind it, its position; then
+    // the positions of all, and their rows.
+    struct TogetherInput {
+        static constexpr size_t kPosition = 16;
+        size_t positions, rows, bytes;
+        TogetherInput(int count, int width);
+    };
     // Those whose attention is the same kernels: tokens from the first one on.
     struct Group {
         int first, count, keys;

@@ -2,19 +2,16 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 
 #include "decoder.h"
 
 namespace halyard_llm {
 
-/** Of each token, kLengthStep apart, the length of its sequence and, kPosition behind it, its position; the positions of all; their rows. */
-struct CudaDecoder::TogetherInput {
-    static constexpr size_t kPosition = 16;
-    size_t positions, rows, bytes;
-    TogetherInput(size_t count, size_t width)
-        : positions(count * kLengthStep), rows(positions + kMostTogether * kLengthStep), bytes(rows + count * width * sizeof(float)) {}
-};
+CudaDecoder::TogetherInput::TogetherInput(int count, int width)
+    : positions(size_t(count) * kLengthStep), rows(positions + kMostTogether * sizeof(int32_t)),
+      bytes(rows + size_t(count) * size_t(width) * sizeof(float)) {
+    static_assert(kMostTogether * sizeof(int32_t) % TogetherInput::kPosition == 0, "rows are aligned");
+}
 
 void CudaDecoder::feed_tokens(std::vector<Next> tokens) {
     if (tokens.size() == 1) {
@@ -44,8 +41,7 @@ void CudaDecoder::pass_tokens(const std::vector<Next> &tokens) {
     make_room(kMostTogether);
     together_logits_.reserve(kMostTogether * of_logits);
     together_likeliest_.reserve(kMostTogether * sizeof(int32_t));
-    const TogetherInput input(tokens.size(), width);
-    input_.reserve(TogetherInput(kMostTogether, width).bytes);
+    const TogetherInput input(rows, config_.width);
     input_values_.assign(input.bytes, 0);
     const auto put = [&](size_t at, int32_t value) { std::memcpy(&input_values_[at], &value, sizeof(value)); };
     std::vector<Group> groups;
@@ -89,7 +85,6 @@ void CudaDecoder::pass_tokens(const std::vector<Next> &tokens) {
 }
 
 CudaDecoder::AttentionOf CudaDecoder::attention_of_tokens(const std::vector<Next> &tokens, const std::vector<Group> &groups) {
-    const TogetherInput input(tokens.size(), size_t(config_.width));
     return [this, lengths = input_.address(), tokens, groups](int layer) {
         const HeadsOnDevice of_layer = heads_of(layer);
         const uint64_t queries = behind_cache(of_layer, cache_of(layer)),
