@@ -270,6 +270,28 @@ TEST_CASE("what a kernel does before it waits for the last one", "[passes]") {
     CHECK(prefetched.find("halyard_prefetch_l2((float32)w[") == std::string::npos);
 }
 
+// The compiler moves loads of arrays that are said to be nobody else's over the wait, to either side.
+TEST_CASE("a kernel that waits in its midst has loads in order", "[passes]") {
+    using namespace Internal;
+    const auto arrays_in_order = [](const std::set<std::string> &constant) {
+        const auto load = [](const std::string &name) {
+            return Load::make(Float(32), name, 0, Buffer<>(), Parameter(), const_true(), ModulusRemainder());
+        };
+        halyard::Kernel kernel;
+        for (const char *name : {"w", "a", "y"}) {
+            kernel.arguments.emplace_back();
+            kernel.arguments.back().name = name;
+            kernel.arguments.back().is_buffer = true;
+        }
+        const Expr product = Variable::make(Float(32), "x") * load("a");
+        kernel.body = LetStmt::make("x", load("w"), Store::make("y", product, 0, Parameter(), const_true(), ModulusRemainder()));
+        halyard::wait_for_last(kernel, {{}, constant});
+        return std::count_if(kernel.arguments.begin(), kernel.arguments.end(), [](const auto &a) { return a.is_in_order; });
+    };
+    CHECK(arrays_in_order({}) == 0);
+    CHECK(arrays_in_order({"w"}) == 3);
+}
+
 TEST_CASE("what is placed by data is not asked for before the wait", "[passes]") {
     const auto gathered = [](Small &s) {
         ImageParam at(Int(32), 1, "at");

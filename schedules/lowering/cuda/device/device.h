@@ -23,8 +23,8 @@ namespace halyard {
 template<class T>
 using global = T *__restrict__;
 
-/** The same, where loads stay in front of the waits that they stand in front of. Of an array that is said to be nobody else's, the compiler
- * moves them to where their results are wanted. */
+/** The same in a kernel that waits for the last one in its midst: loads stay on their side of the wait. Of an array that is said to be nobody
+ * else's, and is not written, the compiler moves them to either. */
 template<class T>
 using global_in_order = T *;
 

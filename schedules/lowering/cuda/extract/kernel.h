@@ -21,11 +21,11 @@ struct LaunchArgument {
     std::string name;
     bool is_buffer = false;
     bool is_written = false;
-    Halide::Type type;      // of an element, or the scalar; a handle that is no tensor: a counter of the launch, from 0 (offload.cpp)
-    Halide::Expr tensor;    // of a descriptor for TMA: what the launcher makes it of (halyard_tensor)
-    Halide::Expr value;     // a scalar's, on the host; undefined where that is the variable of its name
-    int strided_reads = 1;  // of a buffer: nobody reads more of it than elements at multiples of that (strided_reads.h)
-    bool is_before_wait = false;  // what is read of it before the wait for the last kernel stays there (launch_wait.h)
+    Halide::Type type;         // of an element, or the scalar; a handle that is no tensor: a counter of the launch, from 0 (offload.cpp)
+    Halide::Expr tensor;       // of a descriptor for TMA: what the launcher makes it of (halyard_tensor)
+    Halide::Expr value;        // a scalar's, on the host; undefined where that is the variable of its name
+    int strided_reads = 1;     // of a buffer: nobody reads more of it than elements at multiples of that (strided_reads.h)
+    bool is_in_order = false;  // what is read of it stays before or behind the wait for the last kernel (launch_wait.h)
 };
 
 struct Kernel {

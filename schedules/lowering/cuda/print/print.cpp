@@ -124,7 +124,7 @@ public:
                                      : a.type.is_handle() ? "global<int>"  // a counter
                                                           : type_text(a.type);
             const std::string text =
-                (a.is_buffer ? (a.is_before_wait ? "global_in_order<" : "global<") + std::string(a.is_written ? "" : "const ") + type + ">"
+                (a.is_buffer ? (a.is_in_order ? "global_in_order<" : "global<") + std::string(a.is_written ? "" : "const ") + type + ">"
                              : type) +
                 " " + names_.of(a.name) + (i + 1 < kernel_.arguments.size() ? "," : ") {");
             if (i > 0 && Names::unmarked(row).size() + Names::unmarked(text).size() + 1 > 120) {
