@@ -23,8 +23,8 @@ namespace halyard {
 template<class T>
 using global = T *__restrict__;
 
-/** The same in a kernel that waits for the last one in its midst: loads stay on their side of the wait. Of an array that is said to be nobody
- * else's, and is not written, the compiler moves them to either. */
+/** The same of which loads stay behind the wait for the last kernel, where that stands in a kernel's midst. Of an array that is said to be nobody
+ * else's, and that the kernel does not write, the compiler moves them over it. */
 template<class T>
 using global_in_order = T *;
 

@@ -25,7 +25,7 @@ struct LaunchArgument {
     Halide::Expr tensor;       // of a descriptor for TMA: what the launcher makes it of (halyard_tensor)
     Halide::Expr value;        // a scalar's, on the host; undefined where that is the variable of its name
     int strided_reads = 1;     // of a buffer: nobody reads more of it than elements at multiples of that (strided_reads.h)
-    bool is_in_order = false;  // what is read of it stays before or behind the wait for the last kernel (launch_wait.h)
+    bool is_in_order = false;  // what is read of it stays behind the wait for the last kernel (launch_wait.h)
 };
 
 struct Kernel {

@@ -256,7 +256,7 @@ void wait_for_last(Kernel &kernel, const BeforeWait &inputs) {
     const Stmt wait = call(kWaitForLast), next = call(kStartNext), both = Block::make(wait, next);
     const Stmt early = inputs.constant.empty() ? Stmt() : Sink(inputs.constant, inputs.next_at_once ? wait : both).in(kernel.body);
     for (LaunchArgument &a : kernel.arguments) {
-        a.is_in_order = early.defined();
+        a.is_in_order = early.defined() && inputs.constant.count(a.name) == 0;
     }
     kernel.body = !early.defined() ? Block::make(both, kernel.body) : inputs.next_at_once ? Block::make(next, early) : early;
     if (prefetches.defined()) {

@@ -9,7 +9,7 @@
  *
  *   w_f = f(w); sum += w_f * x          ->          start_next(); w_f = f(w); wait_for_last(); sum += w_f * x
  *
- * Its arrays are then marked as read in order, as the compiler would move loads of those that are not written to the other side of the wait.
+ * Its other arrays are then marked as read in order, as the compiler moves loads of arrays that the kernel does not write over the wait.
  *
  * What is asked for from memory into the L2 cache (the word prefetch_at_launch). That is right whoever writes it: the L2 cache is where all
  * of a device's kernels write to.
