@@ -182,7 +182,7 @@ class KnownForms(Compile):
         def refused(changed):
             (self.folder / "edited.lua").write_text(changed)
             return self.refused("--schedule", self.folder / "edited.lua")
-        self.assertIn("has several products or windows", refused(text.replace('op = "attention"', 'op = "graph"', 1)))
+        self.assertRegex(refused(text.replace('op = "attention"', 'op = "graph"', 1)), 'has several products or windows; .*; variant = "unfused"')
 
     def test_images_keep_their_channels_innermost(self):
         """A small network with free sizes: the layout changes where the image comes in and where rows of tokens leave, and kernels serve

@@ -32,10 +32,17 @@ class Ops:
         self.add("Clip", [x, self.constant(np.float32(least)), self.constant(np.float32(most))], shape)
         return self.last()[0]
 
+    def given(self):
+        """An input: what was computed may lie where a jump is, as two equal sums do, and then its last bit decides."""
+        name, _, shape = self.inputs[self.rng.integers(len(self.inputs))]
+        return name, shape
+
     def function(self):
         x, shape = self.pick()
         table = FUNCTIONS + ([] if self.rounds else JUMPS)
         op, attributes = table[self.rng.integers(len(table))]
+        if (op, attributes) in JUMPS:
+            x, shape = self.given()
         self.add(op, [self.bound(x, shape) if op in GROWS else x], shape, **attributes)
 
     def bounded(self):
@@ -79,9 +86,7 @@ class Ops:
             self.add(op, [x], made, axes=[axis], keepdims=keep)
 
     def first_of(self):
-        x, shape = self.pick(lambda s: len(s) > 1)
-        if x is None:
-            return
+        x, shape = self.given()
         axis, keep = int(self.rng.integers(1, len(shape))), int(self.rng.integers(2))
         self.add(str(self.rng.choice(["ArgMax", "ArgMin"])), [x], [], axis=axis, keepdims=keep)
         self.add("Cast", [self.values.pop()[0]], [1 if d == axis else s for d, s in enumerate(shape) if keep or d != axis], to=1)
@@ -171,8 +176,8 @@ class Ops:
 
     def looked_up_by_data(self):
         """Rows of a table, which the largest elements choose."""
-        x, shape = self.pick(lambda s: len(s) > 1 and s[-1] != "n")
-        if x is None or len(shape) > 4:
+        x, shape = self.given()
+        if shape[-1] == "n":
             return
         self.add("ArgMax", [x], [], axis=-1, keepdims=0)
         self.add("Gather", [self.floats([shape[-1], 6]), self.values.pop()[0]], [*shape[:-1], 6])
@@ -215,6 +220,5 @@ class Ops:
             self.add("GridSample", [x, grid], [*shape[:2], 3, 4], mode="nearest", padding_mode=padding, align_corners=int(self.rng.integers(2)))
 
     def one_hot(self):
-        x, shape = self.pick(lambda s: len(s) > 1)
-        if x is not None:
-            self.add("Hardmax", [x], shape, axis=int(self.rng.integers(1, len(shape))))
+        x, shape = self.given()
+        self.add("Hardmax", [x], shape, axis=int(self.rng.integers(1, len(shape))))
