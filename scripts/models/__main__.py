@@ -37,6 +37,7 @@ from graph import ModelError  # noqa: E402
 from sizes import Size  # noqa: E402
 
 ALIGNMENT = 64
+TAKE = ("slice", "gather", "gather_nd", "gather_elements")
 
 
 def write(folder, name, text):
@@ -184,6 +185,18 @@ def saved(group):
     return total
 
 
+def read_of(group, value):
+    """Bytes of a value that a group reads: where parts of it are taken, as rows of a table, not more than these."""
+    taken = Size.of(0)
+    for n in group.nodes:
+        for i, v in enumerate(n.inputs):
+            if v is value and (i > 0 or n.op not in TAKE):
+                return value.bytes
+            if v is value:
+                taken = taken + n.output.bytes
+    return value.bytes.smallest(taken)
+
+
 def report(graph, groups, sections, built, plan, length, digest, file, made):
     inputs, outputs = made.arrays()
 
@@ -199,7 +212,7 @@ def report(graph, groups, sections, built, plan, length, digest, file, made):
         "calls": len(built), "branches": [[[s.name for s in b] for b in section] for section in sections if len(section) > 1], "kernels": len({k.key for k in built.values()}), "weights_bytes": length,
         "workspace": [[str(s) for s in slot] for slot in plan.slots],
         "groups": [{"name": g.name, "nodes": [graph.places[o] for o in dict.fromkeys(n.origin for n in g.nodes) if o in graph.places], "why": g.why,
-                    "kernel": built[g].function if g in built else "", "reads": [str(v.bytes) for v in g.inputs],
+                    "kernel": built[g].function if g in built else "", "reads": [str(read_of(g, v)) for v in g.inputs],
                     "after": [maker[v] for v in g.inputs if v in maker], "kind": g.call.op if g.call else grouping.kind_of(g),
                     "saved": str(saved(g)), "writes": str(g.output.bytes), "operations": str(grouping.flops(g)),
                     "shape": [str(s) for s in g.output.shape]} for g in groups]}

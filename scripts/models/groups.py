@@ -77,7 +77,7 @@ def written_out(nodes):
 
 
 def of_origins(graph):
-    """A group a node of the model; where more than one of its values is used elsewhere, one for each node."""
+    """A group a node of the model; where more than one of its values is used elsewhere, or several of its nodes are products, one for each node."""
     consumers = graph.consumers()
     by_origin = {}
     for node in graph.nodes:
@@ -86,7 +86,7 @@ def of_origins(graph):
     for nodes in by_origin.values():
         members = set(nodes)
         used = [n for n in nodes if n.output in graph.outputs or any(c not in members for c in consumers.get(n.output, []))]
-        if len(used) == 1 and used[0] is nodes[-1]:
+        if len(used) == 1 and used[0] is nodes[-1] and sum(n.reduces and n.op != "reduce" for n in nodes) < 2:
             groups.append(Group(nodes))
         else:
             groups.extend(Group([n]) for n in nodes)

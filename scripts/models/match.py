@@ -86,7 +86,9 @@ def attend(graph, units, group, target):
         left = [n for n in group.nodes if found and n not in found[0].nodes]
         if not why and left:
             why = f"{graph.places[left[0].origin]} is no part of it"
-        raise ModelError(f"{group.at} has several products or windows; a group has one" + (f", or is attention, and this is none: {why}" if why else ""))
+        left_apart = '; variant = "unfused" has attention store its scores' if group.wanted == "graph" else ""
+        raise ModelError(f"{group.at} has several products or windows; a group has one" +
+                         (f", or is attention, and this is none: {why}" if why else left_apart))
     of_match(found[0], group)
 
 
@@ -112,7 +114,7 @@ def joined(graph, group, by_node, packed, target):
             made = None
     if made is None:
         names = ", ".join(graph.places[v.node.origin] for v in group.results[:4])
-        raise ModelError(f"{group.at} has {len(group.results)} results; a group has one. They are of {names}")
+        raise ModelError(f"{group.at} has {len(group.results)} results; a group has one, but for products of one array that one attention alone reads. They are of {names}")
     result, reader.call = made
     count(graph, result)
     result.at, result.wanted, result.why, result.variant = group.at, group.wanted, group.why, group.variant

@@ -129,8 +129,11 @@ nlohmann::json read_model(const ModelRequest &request, const std::string &work) 
     c.reads.insert(c.reads.end(), folders.begin(), folders.end());
     c.reads.push_back(require_piece(paths().models, "the program that reads models"));
     c.reads.push_back(fs::absolute(request.model).parent_path().string());  // its weights may lie beside it
+    // The file itself may lie elsewhere, as in folders of links that downloads make.
+    c.reads.push_back(fs::canonical(request.model, error).string());
     if (!request.schedule.empty()) {
         c.reads.push_back(fs::absolute(request.schedule).parent_path().string());
+        c.reads.push_back(fs::canonical(request.schedule, error).string());
     }
     if (!request.folder.empty()) {
         c.reads.push_back(request.folder);

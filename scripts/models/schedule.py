@@ -134,9 +134,13 @@ class Writer:
         return f'{func}:vectorize("x0", lanes, "guard")'
 
     def is_turned_row(self):
-        """Whether a slice goes backwards along the one row that there is."""
+        """Whether a slice goes backwards along the one row that there is, or along one of a known length that all rows read."""
         turned = [n for n in self.nodes.values() if n["op"] == "slice" and n["steps"][-1:] == [-1]]
-        return any(all(s == 1 for s in n["shape"][:-1]) for n in [*turned, *([self.out] if turned else [])])
+
+        def is_row(value):
+            return all(s == 1 for s in value["shape"][:-1])
+        return bool(turned) and (any(is_row(n) for n in [*turned, self.out]) or
+                                 any(is_row(v) and v["shape"] and isinstance(v["shape"][-1], int) and v["shape"][-1] > 1 for v in self.values.values()))
 
     def narrow(self, shape):
         """Whether the innermost dimension is too short for a vector."""

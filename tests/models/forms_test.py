@@ -182,7 +182,7 @@ class KnownForms(Compile):
         def refused(changed):
             (self.folder / "edited.lua").write_text(changed)
             return self.refused("--schedule", self.folder / "edited.lua")
-        self.assertIn("has several products or windows", refused(text.replace('op = "attention"', 'op = "graph"', 1)))
+        self.assertRegex(refused(text.replace('op = "attention"', 'op = "graph"', 1)), 'has several products or windows; .*; variant = "unfused"')
 
     def test_images_keep_their_channels_innermost(self):
         """A small network with free sizes: the layout changes where the image comes in and where rows of tokens leave, and kernels serve
@@ -280,6 +280,17 @@ class KnownForms(Compile):
         free = support.save(self.folder / "free.onnx", nodes[3:], [("x", FLOAT, ["steps", "batch", width]), inputs[1]],
                             [(o[0], FLOAT, list("abcd")[:len(o[2])]) for o in outputs[6:]], constants[-3:])
         self.assertIn("a sequence of steps steps is not supported", self.refused("--name", "mlp", model=free))
+
+    def test_recurrent_layers_whose_states_nobody_reads(self):
+        """All of a layer makes one array then, of several products."""
+        rng, nodes, constants = np.random.default_rng(9), [], []
+        for kind, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1)):
+            constants += [(f"w{kind}", rng.standard_normal([1, gates * 8, 5]).astype(np.float32)), (f"r{kind}", rng.standard_normal([1, gates * 8, 8]).astype(np.float32))]
+            nodes.append(helper.make_node(kind, ["x", f"w{kind}", f"r{kind}"], [kind], hidden_size=8, name=kind))
+        self.model = support.save(self.folder / "mlp.onnx", nodes, [("x", FLOAT, [2, 3, 5])], [(n.op_type, FLOAT, [2, 1, 3, 8]) for n in nodes], constants)
+        x = rng.standard_normal([2, 3, 5]).astype(np.float32)
+        for got, want in zip(self.compiled()({"x": x}), self.wanted(x)):
+            np.testing.assert_allclose(got, want, atol=1e-5)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ import unittest
 import numpy as np
 import support
 from compile_case import Compile, names
+from onnx import helper
+from support import FLOAT, INT64
 
 
 class Groups(Compile):
@@ -114,6 +116,16 @@ class Groups(Compile):
             error = self.refused("--schedule", self.folder / "inner/edited.lua")
             self.assertRegex(error, r"no \.lua file in the folder|there is no schedule")
             self.assertNotIn("words", error)
+
+    def test_explain_counts_what_is_taken_of_a_table(self):
+        """A table of which rows are taken is not read as a whole, as one of which each element is."""
+        nodes = [helper.make_node("Gather", ["table", "ids"], ["rows"], name="rows"), helper.make_node("Neg", ["rows"], ["y"], name="neg"),
+                 helper.make_node("Abs", ["table"], ["z"])]
+        model = support.save(self.folder / "taken.onnx", nodes, [("table", FLOAT, [1000, 8]), ("ids", INT64, ["n"])],
+                             [("y", FLOAT, ["n", 8]), ("z", FLOAT, [1000, 8])])
+        self.assertEqual(support.halyard("compile", model, "-o", self.folder / "out").returncode, 0)
+        said = support.halyard("explain", self.folder / "out/taken.json", "--predict", "--json", "--shape", "n=6").stdout
+        self.assertEqual(sorted(g["bytes"] for g in support.json.loads(said)["groups"] if g["call"]), [2 * 6 * 8 * 4 + 6 * 8, 2 * 1000 * 8 * 4])
 
     def test_explain(self):
         """A table, an object and a page of what was compiled, at sizes of a call."""

@@ -56,6 +56,22 @@ class StrangeModels(Compile):
         np.testing.assert_array_equal(most, np.full([2, 3], len(names) - 1))
         np.testing.assert_array_equal(negative, -feed["x"])
 
+    def test_files_that_links_lead_to(self):
+        """As in folders of downloads, whose names are links to files elsewhere: of a model and of its groups. Data of a model is no link."""
+        self.compiled()
+        wanted = (self.folder / "out/mlp.weights").read_bytes()
+        onnx.save(onnx.load(self.model), self.folder / "moved.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
+        links, files = self.folder / "links", self.folder / "files"
+        links.mkdir()
+        files.mkdir()
+        for name, file in (("mlp.onnx", "mlp.onnx"), ("mlp.lua", "out/mlp.lua"), ("moved.onnx", "moved.onnx"), ("weights.bin", "weights.bin")):
+            (files / f"of_{name}").write_bytes((self.folder / file).read_bytes())
+            (links / name).symlink_to(f"../files/of_{name}")
+        done = support.halyard("compile", links / "mlp.onnx", "-o", self.folder / "again", "--schedule", links / "mlp.lua")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual((self.folder / "again/mlp.weights").read_bytes(), wanted)
+        self.assertIn("weights.bin, but it is a symbolic link", self.refused(model=links / "moved.onnx"))
+
     def test_weights_of_another_model(self):
         model = self.compiled()
         mlp(self.folder / "mlp.onnx", weight=3.0)

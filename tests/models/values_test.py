@@ -100,6 +100,23 @@ class Values(Compile):
             sums = np.cumsum(x[::-1])[::-1] if reverse else np.cumsum(x)
             np.testing.assert_array_equal(got, sums - x if exclusive else sums)
 
+    def test_rows_from_the_end_with_one_that_all_read(self):
+        """A row that is added to all, as a bias, is read backwards without a loop around it."""
+        rng, widths = np.random.default_rng(3), (2, 7, 16, 17, 33, 64, 70)
+        nodes, constants = [], [(n, np.array([v], np.int64)) for n, v in (("last", -1), ("first", -100), ("axis", 2))]
+        for w in widths:
+            constants.append((f"bias{w}", rng.standard_normal([1, 1, w]).astype(np.float32)))
+            nodes += [helper.make_node("Add", [f"x{w}", f"bias{w}"], [f"sum{w}"]),
+                      helper.make_node("Slice", [f"sum{w}", "last", "first", "axis", "last"], [f"y{w}"])]
+        path = support.save(self.folder / "turned.onnx", nodes, [(f"x{w}", FLOAT, ["n", 1, w]) for w in widths], [(f"y{w}", FLOAT, ["n", 1, w]) for w in widths],
+                            constants)
+        done = support.halyard("compile", path, "--name", "mlp", "-o", self.folder / "out")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        feed = {f"x{w}": rng.standard_normal([3, 1, w]).astype(np.float32) for w in widths}
+        biases = dict(constants)
+        for w, y in zip(widths, support.Model(self.folder / "out", "mlp")(feed, n=3)):
+            np.testing.assert_array_equal(y, (feed[f"x{w}"] + biases[f"bias{w}"])[..., ::-1])
+
     def test_indices_and_sums_beyond(self):
         """OneHot of what is none of its depth is off everywhere; the logarithm of a sum with infinity in it, or of nothing but -infinity;
         remainders of large numbers, and a NaN among two that one is picked of; constants that compilers must not compute with."""

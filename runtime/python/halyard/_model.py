@@ -82,10 +82,10 @@ class Model:
         if len(arrays) > len(names):
             raise TypeError(f"{self.name} takes {len(names)} arrays, {', '.join(names)}; {len(arrays)} were given")
         given = {**dict(zip(names, arrays)), **named}
-        wrong = [n for n in names if n not in given] or [n for n in given if n not in names] or \
-            [n for n in names[:len(arrays)] if n in named]
-        if wrong:
-            raise TypeError(f"{self.name} takes {', '.join(names)}, each once; {wrong[0]} does not fit")
+        for wrong, what in (([n for n in given if n not in names], "is none of them"), ([n for n in names[:len(arrays)] if n in named], "was given twice"),
+                            ([n for n in names if n not in given], "is missing")):
+            if wrong:
+                raise TypeError(f"{self.name} takes {', '.join(names)}; {wrong[0]} {what}")
         made = []
         for i in inputs:
             array = numpy.asarray(given[i["name"]])
