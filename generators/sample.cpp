@@ -78,7 +78,7 @@ public:
         listed = search_by == Search::kLists;
         const int most = listed ? kMostTokens : kMostInBlock;
         add_requirement(vocab <= most, "logits has", vocab, "tokens, but may have", most);
-        read_only_if(*this, vocab > 0, {"logits"}, listed ? Granted::kYes : Granted::kNo);
+        read_only_if(*this, vocab > 0, {"logits"}, Granted::kNo);
         some = vocab > 0;
         panels = (vocab + (panel - 1)) / panel;
         chunks = (panels + (kChunk - 1)) / kChunk;
