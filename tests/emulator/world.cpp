@@ -121,8 +121,6 @@ int allocate(uint64_t *pointer, size_t bytes, int device, void *owner, bool capt
     }
     *pointer = w.memory[device].allocate(bytes, uint64_t(w.settings["memory"]) << 20, owner, captured);
     w.counts["allocated"] += *pointer != 0;
-    // What nobody has stored is no number, and as an index leads nowhere.
-    std::fill_n(reinterpret_cast<uint16_t *>(*pointer), *pointer ? bytes / sizeof(uint16_t) : 0, uint16_t(0x7fd5));
     return *pointer ? kSuccess : bytes ? kOutOfMemory : kInvalidValue;
 }
 
