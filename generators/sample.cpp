@@ -278,8 +278,9 @@ private:
         const Expr below = min(sampling_value(key) - top(row), 0.0f);
         const Expr log_share = select(drawn(row) < 0, reinterpret<float>(Expr(0x7fc00000)), below - log_f32(exp_sum(row)));
         chosen(row) = Tuple(drawn(row), log_share);
-        token(row) = chosen(row)[0];
-        (*logprob)(row) = chosen(row)[1];
+        // On a device the kernel of these reads logits, and is not launched where there are none.
+        token(row) = select(some, chosen(row)[0], -1);
+        (*logprob)(row) = select(some, chosen(row)[1], reinterpret<float>(Expr(0x7fc00000)));
         logprob->dim(0).set_bounds(token.dim(0).min(), token.dim(0).extent());
     }
 
