@@ -78,7 +78,7 @@ public:
         listed = search_by == Search::kLists;
         const int most = listed ? kMostTokens : kMostInBlock;
         add_requirement(vocab <= most, "logits has", vocab, "tokens, but may have", most);
-        read_only_if(*this, vocab > 0, {"logits"}, listed ? Granted::kYes : Granted::kNo);
+        read_only_if(*this, vocab > 0, {"logits"}, Granted::kNo);
         some = vocab > 0;
         panels = (vocab + (panel - 1)) / panel;
         chunks = (panels + (kChunk - 1)) / kChunk;
@@ -278,8 +278,9 @@ private:
         const Expr below = min(sampling_value(key) - top(row), 0.0f);
         const Expr log_share = select(drawn(row) < 0, reinterpret<float>(Expr(0x7fc00000)), below - log_f32(exp_sum(row)));
         chosen(row) = Tuple(drawn(row), log_share);
-        token(row) = chosen(row)[0];
-        (*logprob)(row) = chosen(row)[1];
+        // On a device the kernel of these reads logits, and is not launched where there are none.
+        token(row) = select(some, chosen(row)[0], -1);
+        (*logprob)(row) = select(some, chosen(row)[1], reinterpret<float>(Expr(0x7fc00000)));
         logprob->dim(0).set_bounds(token.dim(0).min(), token.dim(0).extent());
     }
 

@@ -57,15 +57,6 @@ struct Words {
     }
 };
 
-bool has_elements(const halide_buffer_t *b) {
-    for (int d = 0; d < b->dimensions; d++) {
-        if (b->dim[d].extent == 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
 // "" or what is wrong with two arrays; `shape`: what `bytes` have to be, in words.
 const char *why_not(halyard_words layout, const halide_buffer_t *words, const halide_buffer_t *bytes, const char *shape) {
     if (layout != HALYARD_WORDS_ALONG_K && layout != HALYARD_WORDS_ALONG_N && layout != HALYARD_WORDS_AWQ) {
@@ -86,7 +77,7 @@ const char *why_not(halyard_words layout, const halide_buffer_t *words, const ha
             return "an extent is negative";
         }
     }
-    if ((has_elements(words) && !words->host) || (has_elements(bytes) && !bytes->host)) {
+    if ((halyard::has_elements(words) && !words->host) || (halyard::has_elements(bytes) && !bytes->host)) {
         return "an array has no memory on the host";
     }
     return "";
@@ -156,7 +147,12 @@ int run(const char *function, halide_task_t task, const Job &job) {
     return tasks == 0 ? 0 : halide_do_par_for(nullptr, task, 0, int(tasks), reinterpret_cast<uint8_t *>(const_cast<Job *>(&job)));
 }
 
-const char *const kShared = "an array would be written that shares memory with the other one";
+// "" or what keeps one of two arrays from being written.
+const char *why_not_written(const halide_buffer_t *written, const halide_buffer_t *read) {
+    return halyard::elements_may_share(written)   ? "an array would be written whose elements share memory with each other"
+           : halyard::share_memory(written, read) ? "an array would be written that shares memory with the other one"
+                                                  : "";
+}
 
 int convert(const char *function, halide_task_t task, halyard_words layout, const halide_buffer_t *words, const halide_buffer_t *int4) {
     const char *const wrong = why_not(layout, words, int4, "the weights have to be uint8 of 2 dimensions, [k / 2, n]");
@@ -168,8 +164,9 @@ int convert(const char *function, halide_task_t task, halyard_words layout, cons
         int4->dim[1].extent != job.words.columns()) {
         return fail(function, "the words have another number of weights than [k / 2, n]; k has to be a multiple of 32");
     }
-    if (halyard::share_memory(words, int4)) {
-        return fail(function, kShared);
+    const bool back = task == unpack_task;
+    if (const char *const shared = why_not_written(back ? words : int4, back ? int4 : words); *shared) {
+        return fail(function, shared);
     }
     return run(function, task, job);
 }
@@ -387,7 +384,7 @@ const char *why_not_interleave(const halide_buffer_t *blocks, const halide_buffe
                 return "an extent is negative";
             }
         }
-        if (has_elements(b) && !b->host) {
+        if (halyard::has_elements(b) && !b->host) {
             return "an array has no memory on the host";
         }
         if (b->dim[0].stride != 1) {
@@ -415,8 +412,8 @@ int interleave(const char *function, const halide_buffer_t *blocks, const halide
     if (*wrong) {
         return fail(function, wrong);
     }
-    if (halyard::share_memory(blocks, interleaved)) {
-        return fail(function, kShared);
+    if (const char *const shared = why_not_written(back ? blocks : interleaved, back ? interleaved : blocks); *shared) {
+        return fail(function, shared);
     }
     Interleaving job = {blocks, interleaved, back, block_format(blocks->dim[0].extent)};
     const int panels = interleaved->dim[2].extent;
@@ -445,8 +442,8 @@ int halyard_pack_zeros(halyard_words layout, const halide_buffer_t *words, int m
     if (zeros->dim[0].extent != job.words.rows() || zeros->dim[1].extent != job.words.columns()) {
         return fail(function, "the words have another number of zero points than [groups, n]");
     }
-    if (halyard::share_memory(words, zeros)) {
-        return fail(function, kShared);
+    if (const char *const shared = why_not_written(zeros, words); *shared) {
+        return fail(function, shared);
     }
     return run(function, zeros_task, job);
 }

@@ -340,7 +340,7 @@ int halyard_pack(const halide_filter_metadata_t *library, const char *argument, 
 
 int halyard_sum_weights(const halide_buffer_t *weights, halide_buffer_t *sums) {
     const char *const function = "halyard_sum_weights";
-    if (!weights || !sums || !weights->dim || !sums->dim || !weights->host || !sums->host) {
+    if (!weights || !sums || !weights->dim || !sums->dim) {
         return fail(function, "the weights or the sums are NULL");
     }
     const halide_type_t of = weights->type;
@@ -369,7 +369,18 @@ int halyard_sum_weights(const halide_buffer_t *weights, halide_buffer_t *sums) {
                         weights->dim[dims[d]].extent);
         }
         kept[dims[d]] = true;
-        count *= sums->dim[d].extent;
+        if (__builtin_mul_overflow(count, sums->dim[d].extent, &count)) {
+            return fail(function, "there are too many sums");
+        }
+    }
+    if (!halyard::has_elements(sums)) {
+        return 0;
+    }
+    if (!sums->host || (!weights->host && halyard::has_elements(weights))) {
+        return fail(function, "the weights or the sums are NULL");
+    }
+    if (halyard::elements_may_share(sums) || halyard::share_memory(sums, weights)) {
+        return fail(function, "the sums share memory with each other or with the weights");
     }
     for (int64_t i = 0; i < count; i++) {
         int64_t left = i, from = 0, to = 0;

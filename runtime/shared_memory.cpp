@@ -125,6 +125,15 @@ bool share(const halide_buffer_t &a, const Extent &of_a, const halide_buffer_t &
 
 }  // namespace
 
+bool has_elements(const halide_buffer_t *array) {
+    for (int d = 0; d < array->dimensions; d++) {
+        if (array->dim[d].extent == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool find_shared(int64_t outputs, int count, const halide_buffer_t *const *arrays, int *output, int *other) {
     Extent extents[kMostArrays];
     if (count > kMostArrays) {
@@ -148,6 +157,23 @@ bool find_shared(int64_t outputs, int count, const halide_buffer_t *const *array
 
 bool share_memory(const halide_buffer_t *a, const halide_buffer_t *b) {
     return share(*a, extent_of(*a), *b, extent_of(*b));
+}
+
+bool elements_may_share(const halide_buffer_t *array) {
+    const auto step = [&](int d) { return array->dim[d].stride < 0 ? -int64_t(array->dim[d].stride) : int64_t(array->dim[d].stride); };
+    const auto past = [&](int d) { return step(d) * array->dim[d].extent; };
+    if (!has_elements(array)) {
+        return false;
+    }
+    for (int d = 0; d < array->dimensions; d++) {
+        for (int other = 0; other <= d; other++) {
+            if (array->dim[d].extent > 1 && array->dim[other].extent > 1 &&
+                (other == d ? step(d) == 0 : step(d) < past(other) && step(other) < past(d))) {
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 }  // namespace halyard

@@ -68,15 +68,33 @@ void declare(CLI::App *app, Options *o) {
     if (explain) {
         explain->excludes(perplexity)->excludes(parallel);
     }
+    // What the text is not continued in, of which options of that say nothing.
+    std::vector<CLI::Option *> others = {tokens, bench, perplexity};
+    if (explain) {
+        others.push_back(explain);
+    }
+    const auto of_texts = [&](CLI::Option *option) {
+        for (CLI::Option *other : others) {
+            option->excludes(other);
+        }
+        return option;
+    };
     app->add_option("--system", o->generate.system, "What the model is told before a conversation")->type_name("TEXT")->needs(chat);
-    app->add_option("-n,--limit", o->generate.most, "Tokens of an answer at most")->check(CLI::Range(1, 1 << 20));
-    app->add_option("--stop", o->generate.stops, "End before this text; may be said several times")->type_name("TEXT")->take_all();
-    app->add_option("--temperature", o->temperature, "Divides the logits; 0 takes the most probable token")->capture_default_str();
-    app->add_option("--top-k", o->top_k, "Draw from so many of the most probable tokens; 0: all")->capture_default_str();
-    app->add_option("--top-p", o->top_p, "Then from those whose probabilities reach this sum")->capture_default_str();
-    app->add_option("--seed", o->seed, "Of the random numbers")->capture_default_str();
-    app->add_option("--context", o->context, "Tokens of the sequence; without it what the model was made for, but 4096 at most")
-        ->check(CLI::Range(1, 1 << 20));
+    of_texts(app->add_option("-n,--limit", o->generate.most, "Tokens of an answer at most"))->check(CLI::Range(1, 1 << 20));
+    of_texts(app->add_option("--stop", o->generate.stops, "End before this text; may be said several times"))
+        ->type_name("TEXT")
+        ->take_all();
+    of_texts(app->add_option("--temperature", o->temperature, "Divides the logits; 0 takes the most probable token"))
+        ->capture_default_str();
+    of_texts(app->add_option("--top-k", o->top_k, "Draw from so many of the most probable tokens; 0: all"))->capture_default_str();
+    of_texts(app->add_option("--top-p", o->top_p, "Then from those whose probabilities reach this sum"))->capture_default_str();
+    of_texts(app->add_option("--seed", o->seed, "Of the random numbers"))->capture_default_str();
+    auto *context =
+        app->add_option("--context", o->context, "Tokens of the sequence; without it what the model was made for, but 4096 at most");
+    context->check(CLI::Range(1, 1 << 20))->excludes(tokens)->excludes(bench);
+    if (explain) {
+        context->excludes(explain);
+    }
     if (offers().int8) {
         app->add_flag("--int8", o->int8, "Multiply weights by rows in 8 bits, as other programs do: faster, less exact");
     }
@@ -92,7 +110,8 @@ void declare(CLI::App *app, Options *o) {
     if (offers().threads) {
         app->add_option("--threads", o->threads, "Threads; without it, one a processor")->check(CLI::Range(1, 256));
     }
-    app->add_option("--depth", o->depth, "Tokens before what is measured")->check(CLI::Range(1, 1 << 20));
+    auto *depth = app->add_option("--depth", o->depth, "Tokens before what is measured")->check(CLI::Range(1, 1 << 20));
+    depth->excludes(prompt)->excludes(chat)->excludes(tokens)->excludes(perplexity)->excludes(parallel);
     app->add_option("--prompt-tokens", o->tests.prompt, "Of the prompt that --bench measures; 0: it measures none")
         ->check(CLI::Range(0, 1 << 20))
         ->capture_default_str()
@@ -109,7 +128,7 @@ void declare(CLI::App *app, Options *o) {
         ->check(CLI::Range(1, 1000))
         ->capture_default_str()
         ->needs(bench);
-    app->add_flag("--report", o->generate.report, "Say on standard error how long it took");
+    of_texts(app->add_flag("--report", o->generate.report, "Say on standard error how long it took"));
     app->final_callback([o, prompt, tokens] {
         o->has_prompt = prompt->count() > 0;
         o->has_tokens = tokens->count() > 0;

@@ -54,7 +54,7 @@ const std::vector<Word> kStorageWords = {
 };
 
 const std::vector<Word> kBoundsWords = {
-    {"bound", Handle::kFunc, "dim:dim min:expr[any] extent:size[1..]", "self",
+    {"bound", Handle::kFunc, "dim:dim min:expr[-2147483647..] extent:size[1..]", "self",
      "Promises the range of a dimension, so that loops over it are constant. Checked at run time.", "for x in a..b",
      "for x in min..min+extent", [](Call &c) { c.func().bound(c.dim(0), c.args[1].expr, c.args[2].expr); }, nullptr, Effect::kPlaced},
     {"bound_extent", Handle::kFunc, "dim:dim extent:size[1..]", "self", "Promises the extent of a dimension. Checked at run time.",

@@ -840,7 +840,7 @@ function Func:autoschedule(scheduler, sizes, parallelism) end
 ---for x in min..min+extent
 ---```
 ---@param dim string the name of a dimension of the Func
----@param min integer|Expr an integer or an expression
+---@param min integer|Expr an integer or an expression, -2147483647 or more
 ---@param extent integer|Expr an integer or an expression, 1 or more
 ---@return self
 function Func:bound(dim, min, extent) end
@@ -1244,7 +1244,7 @@ local Dimension = {}
 ---  ->
 ---min
 ---```
----@param min integer|Expr an integer or an expression
+---@param min integer|Expr an integer or an expression, -2147483647 or more
 ---@return self
 function Dimension:set_min(min) end
 
@@ -1277,7 +1277,7 @@ function Dimension:set_stride(stride) end
 ---  ->
 ---min, extent
 ---```
----@param min integer|Expr an integer or an expression
+---@param min integer|Expr an integer or an expression, -2147483647 or more
 ---@param extent integer|Expr an integer or an expression, 1 or more
 ---@return self
 function Dimension:set_bounds(min, extent) end

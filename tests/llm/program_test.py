@@ -177,6 +177,14 @@ class Program(unittest.TestCase):
         self.fails(run("--prompt", "a"), 2, "--model")
         self.fails(run("--model", model), 2, "--prompt")
         self.fails(run("--model", model, "--prompt", "a", "--bench"), 2, "excludes")
+        # What would have no effect.
+        for of_texts in (("--limit", 3), ("--stop", "x"), ("--temperature", 1), ("--top-k", 2), ("--top-p", 0.5), ("--seed", 1), ("--report",)):
+            for mode in (("--bench",), ("--explain",), ("--tokens", "a"), ("--perplexity", model)):
+                self.fails(run("--model", model, *of_texts, *mode), 2, "excludes", of_texts[0], mode[0])
+        for mode in (("--prompt", "a"), ("--chat",), ("--tokens", "a"), ("--perplexity", model), ("--parallel", "-")):
+            self.fails(run("--model", model, "--depth", 5, *mode), 2, "excludes", "--depth", mode[0])
+        for mode in (("--bench",), ("--explain",), ("--tokens", "a")):
+            self.fails(run("--model", model, "--context", 64, *mode), 2, "excludes", "--context", mode[0])
         self.fails(run("--model", model, "--prompt", ""), 1, "without tokens")
         self.fails(run("--model", model, "--prompt", "a", "--top-p", 0), 1, "top-p")
         self.fails(run("--model", "/nowhere", "--prompt", "a"), 1, "/nowhere", "No such file")

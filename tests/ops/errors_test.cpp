@@ -92,6 +92,9 @@ public:
         }
         return i;
     }
+    size_t bytes(int i) const {
+        return buffers_[size_t(i)].bytes();
+    }
     void forget(int i) {
         addresses_[size_t(i)] = nullptr;
     }
@@ -228,6 +231,28 @@ void check_errors(Call call) {
     CHECK(call.call() == 0);
 }
 
+// Every output over every other array: its first byte is the last one of that, and its last byte the first one.
+void check_shared_memory(Call call) {
+    for (int output = 0; output < call.count(); output++) {
+        for (int i = 0; i < call.count(); i++) {
+            if (!call.is_output(output) || !call.is_buffer(i) || i == output || call.bytes(output) == 0 || call.bytes(i) == 0) {
+                continue;
+            }
+            for (const bool behind : {true, false}) {
+                // Memory of their own, where no other array is near.
+                const size_t at = call.bytes(output) - 1;
+                std::vector<uint8_t> memory(at + call.bytes(i) + at, 0), before = memory;
+                call.buffer(i).host = memory.data() + at;
+                call.buffer(output).host = memory.data() + (behind ? at + call.bytes(i) - 1 : 0);
+                call.expect_error(output, "over " + call.name(i));
+                const std::string message = halyard_last_error();
+                CHECK_THAT(message, Catch::Contains(" shares memory with ") && Catch::Contains(call.name(i)));
+                CHECK(memory == before);
+            }
+        }
+    }
+}
+
 // Of a dimension of one element no stride is ever used, and of an array without elements none.
 void check_any_stride(Call plain, Call strange) {
     plain.fill();
@@ -276,6 +301,9 @@ void check_heads(Call call) {
 #define HALYARD_OP(name, ...)                                                                                                              \
     TEST_CASE(#name ": errors") {                                                                                                          \
         check_errors(HALYARD_CALL(name, 5)); /* one less is another number of groups of 2 or 4, too */                                     \
+    }                                                                                                                                      \
+    TEST_CASE(#name ": an output over another array") {                                                                                    \
+        check_shared_memory(HALYARD_CALL(name, 5));                                                                                        \
     }                                                                                                                                      \
     TEST_CASE(#name ": any stride of dimensions that have no two elements") {                                                              \
         check_any_stride(HALYARD_CALL(name, 1), HALYARD_CALL(name, 1));                                                                    \

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <regex>
 
 #include <fmt/format.h>
@@ -14,6 +15,7 @@
 #include "kernel/targets.h"
 #include "kernel/text.h"
 #include "kernel/workload.h"
+#include "strict_memory.h"
 
 namespace ops_test {
 
@@ -307,7 +309,12 @@ std::string check_call(const OpTest &test, const CompiledKernel &kernel, Call &c
         for (const auto &o : call.outputs) {
             call.arguments->buffer(o.name).poison();
         }
+        std::optional<StrictMemory> strict;
+        if (threads == 1) {
+            strict.emplace(kernel);
+        }
         const CallResult r = kernel.call(*call.arguments);
+        strict.reset();
         if (!r.ok()) {
             const bool clean = std::all_of(call.outputs.begin(), call.outputs.end(),
                                            [&](const Output &o) { return untouched(call.arguments->buffer(o.name)); });

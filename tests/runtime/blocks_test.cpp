@@ -233,5 +233,26 @@ TEST_CASE("what is wrong with words and blocks is said") {
     half = array_of(words.data() + 15, "uint32", {4, 4});
     CHECK_THAT(text(halyard_unpack_int4(HALYARD_WORDS_ALONG_K, &own.buffer, &half.buffer)), Contains("shares memory"));
     CHECK_THAT(text(halyard_deinterleave_blocks(nullptr, &q4.buffer)), Contains("NULL"));
+    // Columns on each other, which would be written by several threads.
+    const char *const on_itself = "elements share memory with each other";
+    std::vector<uint8_t> elsewhere(4096);
+    halyard_array panels = array_of(elsewhere.data(), "uint8", {144, 2, 2}), eight = array_of(bytes.data(), "uint8", {16, 4});
+    const halyard_array four = array_of(words.data(), "uint32", {4, 4});
+    for (const int stride : {0, 100, -287}) {
+        panels.dim[2].stride = stride;
+        CHECK_THAT(interleave(q4, panels), Contains(on_itself));
+    }
+    panels.dim[2].stride = 288;
+    q4.dim[2].stride = 0;  // what is read may repeat itself
+    CHECK_THAT(interleave(q4, panels), Catch::Matchers::Equals(""));
+    CHECK_THAT(text(halyard_deinterleave_blocks(&panels.buffer, &q4.buffer)), Contains(on_itself));
+    eight.dim[1].stride = 15;
+    CHECK_THAT(text(halyard_pack_int4(HALYARD_WORDS_ALONG_K, &four.buffer, &eight.buffer)), Contains(on_itself));
+    halyard_array twice = array_of(words.data(), "uint32", {4, 4});
+    twice.dim[1].stride = 0;
+    CHECK_THAT(text(halyard_unpack_int4(HALYARD_WORDS_ALONG_K, &eight.buffer, &twice.buffer)), Contains(on_itself));
+    halyard_array zeros = array_of(bytes.data(), "uint8", {8, 64});
+    zeros.dim[0].stride = 0;
+    CHECK_THAT(text(halyard_pack_zeros(HALYARD_WORDS_ALONG_N, &w.buffer, 0, &zeros.buffer)), Contains(on_itself));
     CHECK_THAT(text(halyard_pack_zeros(HALYARD_WORDS_ALONG_N, &w.buffer, 0, &b.buffer)), Contains("another number of zero points"));
 }

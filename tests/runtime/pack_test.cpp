@@ -186,8 +186,29 @@ TEST_CASE("weights of convolutions are packed, and summed", "[pack]") {
             CHECK(element<int32_t>(sums, {o, g}) == all);
         }
     }
-    // Of extents below 0 there may be as many products as of others.
     sum.assign(sum.size(), 12345);
+    sums.dim[1].stride = int32_t(outputs) - 1;
+    CHECK(halyard_sum_weights(&from.buffer, &sums.buffer) != 0);
+    CHECK_THAT(halyard_last_error(), Catch::Contains("share memory"));
+    sums.dim[1].stride = int32_t(outputs);
+    sums.buffer.host = reinterpret_cast<uint8_t *>(weights.data());
+    CHECK(halyard_sum_weights(&from.buffer, &sums.buffer) != 0);
+    CHECK_THAT(halyard_last_error(), Catch::Contains("share memory"));
+    // Of no channels they are 0, and of no groups there are none.
+    halyard_array none = from, zero = sums;
+    none.buffer.dim = none.dim;
+    none.buffer.host = nullptr;
+    none.dim[0].extent = 0;
+    zero.buffer.dim = zero.dim;
+    zero.buffer.host = reinterpret_cast<uint8_t *>(sum.data());
+    CHECK(halyard_sum_weights(&none.buffer, &zero.buffer) == 0);
+    CHECK(std::count(sum.begin(), sum.end(), 0) == int64_t(sum.size()));
+    none.dim[4].extent = zero.dim[1].extent = 0;
+    zero.buffer.host = nullptr;
+    CHECK(halyard_sum_weights(&none.buffer, &zero.buffer) == 0);
+    sums.buffer.host = reinterpret_cast<uint8_t *>(sum.data());
+    sum.assign(sum.size(), 12345);
+    // Of extents below 0 there may be as many products as of others.
     for (halide_dimension_t *d : {from.dim + 3, from.dim + 4, sums.dim, sums.dim + 1}) {
         d->extent = -2;
     }
