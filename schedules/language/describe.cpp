@@ -89,10 +89,10 @@ public:
             return a.loops.empty() && b.loops.empty() ? unknown(e) : part(a, b, &Index::mod);
         }
         if (const auto *m = e.as<Min>()) {
-            return clamp((*this)(m->a), (*this)(m->b));
+            return clamp(e, (*this)(m->a), (*this)(m->b));
         }
         if (const auto *m = e.as<Max>()) {
-            return clamp((*this)(m->a), (*this)(m->b));
+            return clamp(e, (*this)(m->a), (*this)(m->b));
         }
         if (const auto *c = e.as<Cast>(); c && c->type.is_int_or_uint() && c->value.type().is_int_or_uint()) {
             return (*this)(c->value);
@@ -142,7 +142,10 @@ private:
         return a;
     }
 
-    static Index clamp(Index a, Index b) {
+    Index clamp(const Expr &e, Index a, Index b) {
+        if (a.loops.empty() && b.loops.empty()) {
+            return unknown(e);  // a number: the larger or the smaller of two
+        }
         if (a.loops.empty()) {
             std::swap(a, b);
         }
