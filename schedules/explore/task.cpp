@@ -19,7 +19,7 @@ const char *const kStatusNames[] = {"ok", "build error", "crash", "timeout", "ou
 
 std::string Candidate::id() const {
     Hash hash;
-    hash.add(lua).add(assignments_text(params)).add(assignments_text(set));
+    hash.add(own ? "own" : lua).add(assignments_text(params)).add(assignments_text(set));
     return hash.hex().substr(0, 16);
 }
 

@@ -42,6 +42,7 @@ struct Candidate {
     std::string origin;                                   // "random", "mutation of 3f2a", "Adams2019", a file: shown, never interpreted
     double predicted = 0;                                 // seconds; 0 where nothing was predicted
     nlohmann::json decisions = nlohmann::json::object();  // how the search describes it to itself
+    bool own = false;                                     // no script: the schedule that the generator has itself, in C++
     std::string folder;                                   // where `require` looks besides the library: the script's own; "" for none
 
     /** 16 hex digits of text, params and set: the same candidate has the same id in every run. */

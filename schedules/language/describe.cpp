@@ -1,6 +1,7 @@
 #include "language/describe.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 
 #include "language/traffic.h"
@@ -22,8 +23,22 @@ struct Index {
     bool clamped = false;                  // by a minimum or a maximum
     bool exact = true;                     // it is that sum, but for the clamp, or that sum over div, or modulo mod
     int64_t div = 0, mod = 0;
+    // Of what is no sum: how many values it has, where that is promised, and the loops of which it takes them. 0: not known.
+    int64_t within = 0;
+    std::set<std::string> vague;
+
+    // Of what is exact no more than what the loops say.
+    int64_t width() const {
+        return exact && !div && !mod ? 1 : within;
+    }
 
     void merge(const Index &o, int64_t factor) {
+        bool known = width() > 0 && o.width() > 0;
+        for (const auto &l : o.loops) {
+            known = known && !(loops.count(l.first) && (vague.count(l.first) || o.vague.count(l.first)));
+        }
+        within = known ? width() + std::abs(factor) * (o.width() - 1) : 0;
+        vague.insert(o.vague.begin(), o.vague.end());
         for (const auto &l : o.loops) {
             loops[l.first] += factor * l.second;
         }
@@ -74,10 +89,10 @@ public:
             return a.loops.empty() && b.loops.empty() ? unknown(e) : part(a, b, &Index::mod);
         }
         if (const auto *m = e.as<Min>()) {
-            return clamp((*this)(m->a), (*this)(m->b));
+            return clamp(e, (*this)(m->a), (*this)(m->b));
         }
         if (const auto *m = e.as<Max>()) {
-            return clamp((*this)(m->a), (*this)(m->b));
+            return clamp(e, (*this)(m->a), (*this)(m->b));
         }
         if (const auto *c = e.as<Cast>(); c && c->type.is_int_or_uint() && c->value.type().is_int_or_uint()) {
             return (*this)(c->value);
@@ -85,6 +100,9 @@ public:
         if (const auto *c = e.as<Call>()) {
             if (c->is_intrinsic(Call::likely) || c->is_intrinsic(Call::likely_if_innermost)) {
                 return (*this)(c->args[0]);
+            }
+            if (c->is_intrinsic(Call::unsafe_promise_clamped)) {
+                return promised(unknown(e), (*this)(c->args[1]), (*this)(c->args[2]));
             }
         }
         return unknown(e);
@@ -105,6 +123,7 @@ private:
         if (a.div || a.mod) {
             a.exact = factor == 1;
         }
+        a.within = a.within > 0 ? 1 + std::abs(factor) * (a.within - 1) : 0;
         for (auto &l : a.loops) {
             l.second *= factor;
         }
@@ -123,7 +142,10 @@ private:
         return a;
     }
 
-    static Index clamp(Index a, Index b) {
+    Index clamp(const Expr &e, Index a, Index b) {
+        if (a.loops.empty() && b.loops.empty()) {
+            return unknown(e);  // a number: the larger or the smaller of two
+        }
         if (a.loops.empty()) {
             std::swap(a, b);
         }
@@ -134,12 +156,24 @@ private:
         return a;
     }
 
+    // It takes any of the values in between.
+    static Index promised(Index i, const Index &least, const Index &most) {
+        if (!i.loops.empty() && least.loops.empty() && most.loops.empty() && least.offset && most.offset && *most.offset >= *least.offset) {
+            i.within = *most.offset - *least.offset + 1;
+            for (const auto &l : i.loops) {
+                i.vague.insert(l.first);
+            }
+        }
+        return i;
+    }
+
     static Index vague(const std::vector<Index> &of) {
         Index all;
         for (const auto &i : of) {
             all.merge(i, 1);
         }
         all.exact = false;
+        all.within = 0;
         all.offset = std::nullopt;
         return all;
     }
@@ -187,6 +221,10 @@ json to_json(const Index &i) {
     json j = {{"loops", i.loops}, {"exact", i.exact}, {"clamped", i.clamped}, {"div", i.div}, {"mod", i.mod}};
     if (i.offset) {
         j["offset"] = *i.offset;
+    }
+    if (!i.exact && i.within > 0) {
+        j["within"] = i.within;
+        j["vague"] = i.vague;
     }
     return j;
 }

@@ -71,6 +71,13 @@ std::string plain_name(const std::string &halide_name) {
     if (dot != std::string::npos) {
         s = s.substr(dot + 1);
     }
+    // `name$3_clone`: of a Func that Halide made of one with a counter.
+    for (size_t dollar = s.find('$'); dollar != std::string::npos && dollar > 0; dollar = s.find('$', dollar + 1)) {
+        const size_t end = s.find_first_not_of("0123456789", dollar + 1);
+        if (end != std::string::npos && end > dollar + 1 && s[end] == '_') {
+            s.erase(dollar, end - dollar);
+        }
+    }
     // `name$3$x`: a counter that keeps names unique, and the dimension of an RDom.
     for (size_t dollar = s.rfind('$'); dollar != std::string::npos && dollar > 0; dollar = s.rfind('$')) {
         s.resize(dollar);

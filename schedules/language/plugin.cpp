@@ -17,6 +17,8 @@
 //            report they are printed
 //   describe a JSON file to write in place of all that: what there is to schedule at `sizes`, or at what the
 //            generator estimates; a script says what of that is fixed, and nothing is applied
+//   own      the name of the generator: the report has the schedule that it has itself, with `params`, and nothing is applied
+//   params   name=value,... for it
 //   devices  of CUDA kernels: sm_80,sm_90a and others, with emulator among them for the host to run   cuda   a file for
 //            their printed source
 
@@ -31,6 +33,7 @@
 #include "language/describe.h"
 #include "language/fixed_part.h"
 #include "language/halide_texts.h"
+#include "language/own_schedule.h"
 #include "language/plugin_settings.h"
 #include "language/session.h"
 
@@ -133,6 +136,10 @@ void schedule_by_lua(const Halide::Pipeline &pipeline, const Halide::Target &tar
         if (!settings.describe.empty()) {
             write_description(settings, pipeline, target);
             // Nobody wants the rest. Without a schedule Halide would inline all there is, of which a chain of windows is without end.
+            std::_Exit(0);
+        }
+        if (!settings.own.empty()) {
+            std::ofstream(settings.report) << own_schedule(pipeline, target, settings.own, settings.params).dump();
             std::_Exit(0);
         }
         reporter().session = std::make_unique<Session>(pipeline, target, settings);

@@ -61,6 +61,7 @@ const std::map<std::string, Setting> &settings() {
         {"cuda", text(&PluginSettings::cuda)},       {"describe", text(&PluginSettings::describe)},
         {"devices", text(&PluginSettings::devices)}, {"facts", assignments(&PluginSettings::facts)},
         {"finish", flag(&PluginSettings::finish)},   {"function", text(&PluginSettings::function)},
+        {"own", text(&PluginSettings::own)},         {"params", assignments(&PluginSettings::params)},
         {"lib", names(&PluginSettings::lib, ':')},   {"lint", text(&PluginSettings::lint)},
         {"passes", flag(&PluginSettings::passes)},   {"report", text(&PluginSettings::report)},
         {"script", text(&PluginSettings::script)},   {"set", assignments(&PluginSettings::set)},

@@ -61,7 +61,68 @@ struct Level {
     }
 };
 
+// A definition without what a schedule says of it.
+Definition unscheduled_copy(const Definition &d) {
+    Definition copy = d.get_copy();
+    copy.specializations().clear();
+    StageSchedule &s = copy.schedule();
+    s.prefetches().clear();
+    s.fuse_level() = FuseLoopLevel();
+    s.touched() = s.atomic() = s.allow_race_conditions() = false;
+    for (Dim &d : s.dims()) {
+        d.for_type = ForType::Serial;
+    }
+    return copy;
+}
+
+// The loops of a stage without a schedule, by those of the same stage of the same algorithm, made once more: variables without a name
+// have others there.
+StageStart start_like(const Function &f, const Function &other, int stage) {
+    const Func func(f), of_other(other);
+    const Stage mine = stage_of(func, stage), its = stage_of(of_other, stage);
+    const auto &rvars = mine.get_schedule().rvars(), &its_rvars = its.get_schedule().rvars();
+    if (!its.get_schedule().splits().empty()) {
+        no_words("loops that the generator makes whoever schedules it");
+    }
+    if (rvars.size() != its_rvars.size()) {
+        no_words("an rfactor of " + plain_name(f.name()));
+    }
+    StageStart start;
+    for (LoopName l : loops_of(its)) {
+        for (size_t r = 0; l.is_rvar && r < rvars.size(); r++) {
+            l.halide = its_rvars[r].var == l.halide ? rvars[r].var : l.halide;
+        }
+        for (size_t a = 0; !l.is_rvar && a < f.args().size(); a++) {
+            l.halide = other.args()[a] == l.halide ? f.args()[a] : l.halide;
+        }
+        start.loops.push_back(l);
+    }
+    return start;
+}
+
 }  // namespace
+
+ScheduleText::ScheduleText(const PipelineView &view, const PipelineView &unscheduled) : view_(view) {
+    for (const auto &[name, entry] : unscheduled.funcs()) {
+        const auto same = view.funcs().find(name);
+        if (same == view.funcs().end() || same->second.function.args().size() != entry.function.args().size() ||
+            same->second.function.updates().size() != entry.function.updates().size()) {
+            no_words(name + ", which is another Func where the generator schedules itself");
+        }
+        const Function &f = same->second.function;
+        Before b;
+        for (const auto &a : f.args()) {
+            StorageDim d;
+            d.var = a;
+            b.schedule.storage_dims().push_back(d);
+        }
+        for (int s = 0; s <= int(f.updates().size()); s++) {
+            b.stages.push_back(start_like(f, entry.function, s));
+            b.definitions.push_back(unscheduled_copy(s == 0 ? f.definition() : f.update(s - 1)));
+        }
+        before_[f.name()] = std::move(b);
+    }
+}
 
 ScheduleText::ScheduleText(const PipelineView &view) : view_(view) {
     for (const auto &[name, entry] : view.funcs()) {
@@ -170,9 +231,6 @@ private:
             if (known != before_.end() && known->second.schedule.wrappers().count(consumer)) {
                 continue;
             }
-            if (!is_copy_of(wrapper, f)) {
-                no_words("a clone of " + view_.name_of(f.name()));
-            }
             consumers[wrapper.name()].push_back(consumer);
         }
         for (const auto &[name, readers] : consumers) {
@@ -187,15 +245,30 @@ private:
                     of += "_" + view_.name_of(r);
                 }
             }
-            copies_[name] = ":in_(" + args + ")";
             copied_[name] = f.name();
             lua_[name] = local(plain + "_in" + of);
+            if (!is_copy_of(funcs_.at(name), f)) {
+                clone_of(f, name, args);
+                continue;
+            }
+            copies_[name] = ":in_(" + args + ")";
             StageStart start;
             for (const auto &a : funcs_.at(name).args()) {
                 start.loops.push_back({loop_name(a), a, false});
             }
             starts_[name] = {start};
         }
+    }
+
+    // Halide's Func::clone_in: a Func that is computed once more for some that read it. Its loops have the names of the first one's.
+    void clone_of(const Function &f, const std::string &name, const std::string &readers) {
+        const auto known = before_.find(f.name());
+        if (known == before_.end() || readers.empty() || known->second.stages.size() != funcs_.at(name).updates().size() + 1) {
+            no_words("a clone of " + view_.name_of(f.name()));
+        }
+        copies_[name] = ":clone_in(" + readers + ")";
+        starts_[name] = known->second.stages;
+        clones_.insert(name);
     }
 
     // Stage::rfactor leaves a sum over what a new Func has summed up. Halide keeps neither the splits that stood before
@@ -458,6 +531,8 @@ private:
         std::string text;
         if (const auto p = partials_.find(f.name()); p != partials_.end()) {
             text = "The parts of " + view_.name_of(p->second.of) + ", summed up one beside the other.";
+        } else if (clones_.count(f.name())) {
+            text = view_.name_of(copied_.at(f.name())) + ", computed once more for who reads it next.";
         } else if (copies_.count(f.name())) {
             text = view_.name_of(copied_.at(f.name())) + ", copied for who reads it next.";
         } else if (Level(f.schedule().compute_level()).root() && !is_output(f)) {
@@ -579,6 +654,7 @@ private:
     std::map<std::string, Function> funcs_;               // by Halide's names, as all the following
     std::map<std::string, std::string> lua_;              // how a script says each
     std::map<std::string, std::string> copies_, copied_;  // the word that makes a copy, and of what
+    std::set<std::string> clones_;                        // those of the copies that compute again
     std::map<std::string, Partial> partials_;
     std::map<std::string, std::vector<std::string>> inlined_for_;   // readers that have its definition in place of calls
     std::map<std::string, std::vector<StageStart>> starts_;         // of new Funcs

@@ -20,6 +20,10 @@ class ScheduleText {
 public:
     explicit ScheduleText(const PipelineView &view);
 
+    /** Of a pipeline that was scheduled while it was made: what it was before are the stages of `unscheduled`, the same algorithm made
+     * once more, whose Funcs have the same names for scripts. Throws std::runtime_error where that one has loops of a schedule too. */
+    ScheduleText(const PipelineView &view, const PipelineView &unscheduled);
+
     /** The statements of an `apply` that say the same, indented by four blanks. Throws std::runtime_error where there
      * are no words for it. */
     std::string statements() const;

@@ -62,10 +62,12 @@ void add_explore(CLI::App &app) {
         ->type_name("KIND");
     add_repeated(*cmd, "--beside", o->beside,
                  "A Lua file or the name of a schedule that ships, to time in turns with what was found; the first says "
-                 "which arguments the op has")
+                 "which arguments the op has. own is what your --generator schedules itself, in C++")
         ->type_name("FILE|NAME");
     cmd->add_flag("--halide", o->halide, "Begin with what Halide's own autoschedulers make of it, and time it in turns too");
-    cmd->add_option("--translate", o->translate, "Instead of a search: write what this autoscheduler of Halide makes of it in words")
+    cmd->add_option("--translate", o->translate,
+                    "Instead of a search: write what this autoscheduler of Halide makes of it in words; own is what your "
+                    "--generator schedules itself")
         ->type_name("SCHEDULER");
     cmd->add_option("--until", o->until,
                     "End as soon as it is so many times as fast as the first of --beside [the one "
@@ -103,6 +105,8 @@ void add_explore(CLI::App &app) {
                 "  halyard explore gemm --param weights=packed --threads 1\n"
                 "  halyard explore softmax --until 0.9 --halide\n"
                 "  halyard explore softmax --translate Adams2019 -o softmax.adams.lua\n"
+                "  halyard explore blur --generator ./blur --translate own -o blur.lua\n"
+                "  halyard explore blur --generator ./blur --beside own --halide -o mine.lua\n"
                 "  halyard explore conv2d --schedule mine.lua --budget 2m -o mine.lua\n"
                 "  halyard explore softmax --target cuda --param type=bfloat16 -o mine.lua\n"
                 "  halyard explore gemm --target cuda-sm_90a --export pack --candidates 20\n"

@@ -240,7 +240,7 @@ Candidates values(const Line &line, const OptionRow &row, const std::string &wor
         return shapes(line, word);
     }
     if (kind == "SCHEDULER") {
-        return plain({"Adams2019", "Li2018", "Mullapudi2016", "Anderson2021"});
+        return plain({"Adams2019", "Li2018", "Mullapudi2016", "Anderson2021", "own"});
     }
     if (kind == "SHELL") {
         return plain({"bash", "zsh", "fish"});

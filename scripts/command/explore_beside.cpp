@@ -57,10 +57,24 @@ Assignments beside_free(const Task &task, Assignments params) {
 std::vector<Beside> beside_shipped(const CommonOptions &options, const Task &task, const std::vector<std::string> &schedules,
                                    const MeasureOne &measure) {
     std::vector<Beside> all;
-    for (const Contender &c : contenders_of(options, task, schedules)) {
+    for (const std::string &name : schedules) {
+        if (name == kOwn) {
+            all.push_back(beside_own(measure));
+            continue;
+        }
+        const Contender c = contenders_of(options, task, {name}).front();
         all.push_back({c.name, false, c.candidate, measure(c.candidate)});
     }
     return all;
+}
+
+Beside beside_own(const MeasureOne &measure) {
+    Beside b;
+    b.candidate = own_candidate();
+    b.name = b.candidate.origin;
+    b.own = true;
+    b.measured = measure(b.candidate);
+    return b;
 }
 
 std::vector<Contender> shipped_for(const CommonOptions &options, const Task &task) {
@@ -188,7 +202,7 @@ void print_beside(const Tried &best, const std::vector<Beside> &beside) {
 Outcome outcome(const Task &task, const Tried &found, const std::vector<Beside> &beside, const Ending &ending) {
     const Candidate &mine = found.proposal.candidate;
     const auto name = [](const Beside &b) { return b.ships ? "the shipped " + b.name : b.name; };
-    const auto id = [](const Candidate &c) { return "db:" + c.id(); };
+    const auto id = [](const Candidate &c) { return c.own ? "what a build without a schedule takes" : "db:" + c.id(); };
     const auto verdict = [&](const Candidate &a, const Candidate &b, const std::string &of_a, const std::string &of_b) {
         return ending.contest->verdict(ending.place.at(a.id()), ending.place.at(b.id()), of_a, of_b);
     };
@@ -236,6 +250,7 @@ nlohmann::json beside_json(const Task &task, const Tried &best, const std::vecto
     nlohmann::json others = nlohmann::json::array();
     for (const Beside &b : beside) {
         nlohmann::json j = {{"name", b.name}, {"halide", b.halide}, {"in_turns", b.in_turns}, {"id", b.candidate.id()}};
+        j["own"] = b.own;
         if (b.halide) {
             j["in_words"] = b.problem.empty();
             j["problem"] = b.problem;

@@ -27,6 +27,7 @@ struct Beside {
     bool in_turns = false;
     double times = 0;          // of its speed ends the search; 0: it has no say in that
     std::string problem = {};  // of one of Halide's: why it is not in words
+    bool own = false;          // what the generator schedules itself
     bool ships = false;        // what a build takes where nobody names a schedule
 
     bool ok() const {
@@ -45,6 +46,9 @@ Assignments beside_free(const explore::Task &task, Assignments params);
 
 std::vector<Beside> beside_shipped(const CommonOptions &options, const explore::Task &task, const std::vector<std::string> &schedules,
                                    const MeasureOne &measure);
+
+/** The schedule that a generator has itself, measured as its C++ says it. */
+Beside beside_own(const MeasureOne &measure);
 
 /** The schedule that ships and takes the arguments of the task as they are; nothing where there is none. */
 std::vector<explore::Contender> shipped_for(const CommonOptions &options, const explore::Task &task);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "command/commands.h"
+#include "explore/space/halide.h"
 #include "explore/store/database.h"
 #include "command/explore_device.h"
 #include "kernel/failure.h"
@@ -20,6 +21,19 @@ namespace halyard {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Explanations are of scripts.
+explore::Candidate own_in_words(const explore::Task &task) {
+    explore::Candidate c = explore::own_candidate();
+    const explore::OwnSchedule s = explore::own_schedule(task);
+    if (s.lua.empty()) {
+        throw Failure(
+            fmt::format("{}: error: its own schedule is not in words: {}\n  --beside own times it in a search", task.op, s.problem));
+    }
+    c.own = false;
+    c.lua = s.lua;
+    return c;
+}
 
 std::string place_of(const std::string &target) {
     return is_cuda(target) ? "cuda" : "cpu";
@@ -51,6 +65,10 @@ std::vector<explore::Contender> contenders_of(const CommonOptions &options, cons
     std::vector<explore::Contender> contenders;
     const std::string place = place_of(task.target);
     for (const auto &name : schedules) {
+        if (name == explore::kOwn) {
+            contenders.push_back({name, own_in_words(task)});
+            continue;
+        }
         const GenerateRequest request = options.request(task.op, name, &task.shape);
         const std::string file = find_schedule(task.op, request.schedule, place);
         explore::Contender c;

@@ -39,7 +39,7 @@ std::vector<Measured> Memory::operator()(const std::vector<Candidate> &candidate
     // Kept one by one: who is killed loses the one that it was at.
     const auto keep = [&](size_t i, const Measured &m) {
         all[places[i]] = m;
-        if (m.status != Status::kPending) {
+        if (m.status != Status::kPending && !fresh[i].own) {  // of which nothing could be built later
             database_.record(task_, fresh[i], m);
         }
     };

@@ -141,21 +141,33 @@ void print_guess(const ExploreOptions &o, const Task &task, const SearchOptions 
     }
 }
 
-// What one of Halide's autoschedulers makes of the task, as a file.
+// What one of Halide's autoschedulers makes of the task, or its generator itself, as a file.
 void translate(const ExploreOptions &o, const Task &task) {
-    const auto known = halide_schedulers(task);
+    auto known = halide_schedulers(task);
+    if (!o.generator.empty() && !is_cuda(task.target)) {
+        known.emplace_back(kOwn);
+    }
     if (std::find(known.begin(), known.end(), o.translate) == known.end()) {
         throw UsageError(
             fmt::format("--translate: there is no autoscheduler \"{}\" for {}; there are {}", o.translate, task.target, join(known, ", ")));
     }
-    const HalideSchedule s = halide_schedule(patient(task), o.translate);
-    if (!s.problem.empty()) {
-        throw Failure(fmt::format("{}: error: {}: {}", task.op, o.translate, s.problem));
+    std::string lua, problem;
+    if (o.translate == kOwn) {
+        const OwnSchedule s = own_schedule(patient(task));
+        lua = s.lua;
+        problem = s.problem;
+    } else {
+        const HalideSchedule s = halide_schedule(patient(task), o.translate);
+        lua = s.candidate.lua;
+        problem = s.problem;
+    }
+    if (!problem.empty()) {
+        throw Failure(fmt::format("{}: error: {}: {}", task.op, o.translate, problem));
     }
     if (o.output.empty()) {
-        fmt::print("{}", s.candidate.lua);
+        fmt::print("{}", lua);
     } else {
-        write_output(o.output, s.candidate.lua);
+        write_output(o.output, lua);
     }
 }
 
@@ -255,7 +267,14 @@ void explore_op(const ExploreOptions &o) {
     if (std::error_code ignored; fs::exists(o.folder, ignored) && !fs::is_directory(o.folder, ignored)) {
         throw Failure(fmt::format("{}: error: this is no folder\n  name another with --export", o.folder));
     }
+    const bool with_own = std::count(o.beside.begin(), o.beside.end(), kOwn) > 0;
+    if (with_own || std::count(o.compare.begin(), o.compare.end(), kOwn) > 0 || o.translate == kOwn) {
+        need_own(o.op, o.generator, o.target);
+    }
     Task task = task_of(o);
+    if (with_own) {
+        own_schedule(patient(task));  // which says so where there is none
+    }
     if (!o.translate.empty()) {
         translate(o, task);
         return;
@@ -270,7 +289,7 @@ void explore_op(const ExploreOptions &o) {
     if (o.until > 0 && schedules.empty() && o.generator.empty()) {
         schedules.emplace_back();  // the one that ships
     }
-    if (!schedules.empty()) {
+    if (!schedules.empty() && schedules.front() != kOwn) {
         task = with_interface(o, task, schedules.front());
     }
     const bool on_device = is_cuda(task.target);
@@ -432,7 +451,9 @@ void explore_op(const ExploreOptions &o) {
         throw Failure(fmt::format("{}: error: none of {} schedules was right\n{}", o.op, result.tried, search.last_failure()));
     }
     const Outcome end = outcome(task, result.ranking.front(), beside, ending);
-    memory.database().choose(task, end.best);
+    if (!end.best.own) {
+        memory.database().choose(task, end.best);
+    }
     print_beside(result.ranking.front(), beside);
     if (!o.report.empty()) {
         nlohmann::json report = beside_json(task, result.ranking.front(), beside, ending);

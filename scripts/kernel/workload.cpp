@@ -46,6 +46,37 @@ std::optional<Layout> layout_of(const Op &op, const OpArgument &argument, const 
 const std::map<std::string, std::pair<double, double>> kRanges = {
     {"variance", {0, 1}}, {"uniform", {0, 1}}, {"temperature", {0.5, 1.5}}, {"top_p", {0.5, 1}}, {"min_p", {0, 0.1}}};
 
+uint64_t mixed(uint64_t x) {  // splitmix64
+    x += 0x9e3779b97f4a7c15;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+}
+
+// Reproducible values, uniform in [low, high), of which each is that of its coordinates: one schedule of a generator may want more of an
+// input than another one, and what both read is the same.
+void fill_by_place(HostBuffer &buffer, uint64_t seed, double low, double high) {
+    halide_buffer_t &b = *buffer.raw();
+    const int bytes = b.type.bytes(), dimensions = b.dimensions, columns = dimensions > 0 ? b.dim[0].extent : 1;
+    const size_t rows = columns > 0 ? buffer.size() / size_t(columns) : 0;
+    for (size_t n = 0; n < rows; n++) {
+        uint64_t key = mixed(seed);
+        int64_t at = 0;
+        size_t rest = n;
+        for (int d = 1; d < dimensions; d++) {
+            const auto index = int64_t(rest % size_t(b.dim[d].extent));
+            rest /= size_t(b.dim[d].extent);
+            key = mixed(key ^ uint64_t(b.dim[d].min + index));
+            at += index * b.dim[d].stride;
+        }
+        for (int c = 0; c < columns; c++) {
+            const int64_t first = dimensions > 0 ? b.dim[0].min : 0, step = dimensions > 0 ? b.dim[0].stride : 0;
+            const double unit = double(mixed(key + uint64_t(first + c)) >> 11) * 0x1p-53;
+            store_element(b.type, b.host + (at + c * step) * bytes, low + unit * (high - low));
+        }
+    }
+}
+
 void fill(HostBuffer &buffer, const KernelArgument &argument, const Dims &dims, uint64_t seed) {
     const bool integer = argument.type.code == halide_type_int || argument.type.code == halide_type_uint;
     const auto keys = dims.find(dims.count("keys") > 0 ? "keys" : "positions");
@@ -76,6 +107,8 @@ void fill(HostBuffer &buffer, const KernelArgument &argument, const Dims &dims, 
         buffer.fill_random(seed, argument.type.code == halide_type_int ? -128 : 0, argument.type.code == halide_type_int ? 127 : 255);
     } else if (const auto range = kRanges.find(argument.name); range != kRanges.end() && !integer) {
         buffer.fill_random(seed, range->second.first, range->second.second);
+    } else if (dims.empty()) {  // a generator's of whom it is
+        fill_by_place(buffer, seed, integer ? 0 : -1, integer ? 100 : 1);
     } else {
         buffer.fill_random(seed, integer ? 0 : -1, integer ? 100 : 1);
     }

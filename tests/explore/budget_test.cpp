@@ -110,3 +110,39 @@ TEST_CASE("What was found is written when a signal comes", "[budget]") {
     CHECK(contains(read_file(best), "return schedule \"softmax\""));
     CHECK(names_in(folder.path()) == Arguments{"best.lua", "s.db"});
 }
+
+TEST_CASE("What a generator schedules itself is timed beside what is found, and is no record", "[budget]") {
+    const Folder folder;
+    const std::string generator = std::string(HALYARD_EXPLORE_GENERATORS) + "/own_strips.generator", db = folder / "s.db",
+                      report = folder / "report.json";
+    run({"explain", "softmax", "--shape", "rows=8,cols=64", "--count", "--threads", "1"});
+    // One without words takes part as well.
+    const ProcessResult r = run({"explore",  "own_strips", "--generator", generator, "--param",  "form=specialised",
+                                 "--beside", "own",        "--threads",   "1",       "--budget", "25s",
+                                 "--most",   "3",          "--db",        db,        "-o",       folder / "best.lua",
+                                 "--report", report});
+    INFO(r.out << r.err);
+    REQUIRE(r.ok());
+    CHECK(contains(r.err, "the generator's own schedule"));
+    const nlohmann::json j = halyard::parse_json(read_file(report)), own = j.at("beside").at(0);
+    CHECK(own.at("own") == true);
+    CHECK(own.at("in_turns") == true);
+    CHECK(own.at("ratio").get<double>() > 0);
+    const std::string known = run_json({"db", "list", "own_strips", "--all", "--json", "--db", db}).dump();
+    CHECK(contains(known, "own_strips"));
+    CHECK_FALSE(contains(known, own.at("id").get<std::string>()));
+    // Where it is the fastest, a build without a schedule takes it.
+    if (j.at("best") == own.at("id")) {
+        CHECK(contains(last_line(r.err), "The best is what a build without a schedule takes"));
+    }
+
+    const ProcessResult none = run({"explore", "own_strips", "--generator", generator, "--param", "form=nothing", "--beside", "own"});
+    CHECK(none.exit_code == 1);
+    CHECK(contains(none.err, "schedules nothing itself"));
+    const ProcessResult of_registry = run({"explore", "softmax", "--beside", "own"});
+    CHECK(of_registry.exit_code == 2);
+    CHECK(contains(of_registry.err, "own is what a --generator schedules itself"));
+    const ProcessResult compared =
+        run({"explore", "own_strips", "--generator", generator, "--param", "form=specialised", "--compare", "own"});
+    CHECK(contains(compared.err, "its own schedule is not in words: there are no words for specialisations"));
+}

@@ -1,4 +1,4 @@
-// What Halide's autoschedulers make, in words: the loops are the same, and so is what Halide makes of them.
+// What Halide's autoschedulers make, and a generator itself, in words: the loops are the same, and so is what Halide makes of them.
 
 #include <algorithm>
 #include <regex>
@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "explore/measure/measurer.h"
 #include "explore/space/halide.h"
 #include "kernel/json_text.h"
 #include "kernel/paths.h"
@@ -195,4 +196,45 @@ TEST_CASE("nests that differ in more than names are told apart", "[halide]") {
     const Lowered c = lowered(task, renamed);
     CHECK(a.nest == c.nest);
     CHECK(a.statements == c.statements);
+}
+
+TEST_CASE("what a generator schedules itself is said in words", "[own]") {
+    for (const std::string form : {"strips", "clone", "promised"}) {
+        INFO(form);
+        Task task = of_generator("own_strips");
+        task.params["form"] = form;
+        const OwnSchedule s = own_schedule(task);
+        INFO(s.lua);
+        REQUIRE(s.problem == "");
+        CHECK((s.lua.find(":clone_in(") != std::string::npos) == (form == "clone"));
+        CHECK((s.lua.find(":set_extent(520)") != std::string::npos) == (form == "promised"));
+        CHECK(s.lua.find(":update(0):reorder(") != std::string::npos);
+        const Lowered ours = lowered(task, s.lua);
+        CHECK(ours.nest.size() > 10);
+        CHECK(ours.nest != lowered(task, call_of(task, "Mullapudi2016")).nest);
+        // Both compute the same, the one as its C++ says it.
+        Measurer measurer(task);
+        Candidate words;
+        words.lua = s.lua;
+        for (const Candidate &c : {own_candidate(), words}) {
+            const Measured m = measurer.measure(c);
+            INFO(m.message);
+            CHECK(m.ok());
+        }
+    }
+}
+
+TEST_CASE("what has no words, and what is no schedule of a generator, is said", "[own]") {
+    Task task = of_generator("own_strips");
+    for (const std::string form : {"specialised", "always"}) {
+        task.params["form"] = form;
+        const OwnSchedule s = own_schedule(task);
+        CHECK(s.lua == "");
+        CHECK(s.problem.find("there are no words for ") == 0);
+    }
+    task.params["form"] = "nothing";
+    CHECK_THROWS_WITH(own_schedule(task), Catch::Contains("schedules nothing itself"));
+    CHECK_THROWS_WITH(own_schedule(of_op("softmax", {{"rows", 4}, {"cols", 64}})), Catch::Contains("`halyard list softmax` names"));
+    task.target = "x86-64-linux-cuda";
+    CHECK_THROWS_WITH(own_schedule(task), Catch::Contains("own is for the host"));
 }

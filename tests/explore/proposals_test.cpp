@@ -109,6 +109,62 @@ TEST_CASE("the first guess for a generator that no registry knows is right", "[p
     }
 }
 
+TEST_CASE("the first guess for the blocks of a transformer sums products in registers and stores no head twice", "[blocks]") {
+    const std::map<std::string, Dims> sizes = {
+        {"attention_block",
+         {{"x.0", 100},          {"x.1", 133},         {"weight.0", 100},     {"w_q_packed.0", 1},   {"w_q_packed.1", 64},
+          {"w_q_packed.2", 100}, {"w_q_packed.3", 4},  {"w_k_packed.0", 1},   {"w_k_packed.1", 64},  {"w_k_packed.2", 100},
+          {"w_k_packed.3", 2},   {"w_v_packed.0", 1},  {"w_v_packed.1", 64},  {"w_v_packed.2", 100}, {"w_v_packed.3", 2},
+          {"w_o_packed.0", 1},   {"w_o_packed.1", 64}, {"w_o_packed.2", 256}, {"w_o_packed.3", 2},   {"positions.0", 133},
+          {"cos_table.0", 32},   {"cos_table.1", 64},  {"sin_table.0", 32},   {"sin_table.1", 64},   {"y.0", 100},
+          {"y.1", 133}}},
+        {"feed_forward_block",
+         {{"x.0", 100},
+          {"x.1", 37},
+          {"weight.0", 100},
+          {"w_gate_packed.0", 1},
+          {"w_gate_packed.1", 48},
+          {"w_gate_packed.2", 100},
+          {"w_gate_packed.3", 3},
+          {"w_up_packed.0", 1},
+          {"w_up_packed.1", 48},
+          {"w_up_packed.2", 100},
+          {"w_up_packed.3", 3},
+          {"w_down_packed.0", 1},
+          {"w_down_packed.1", 48},
+          {"w_down_packed.2", 130},
+          {"w_down_packed.3", 3},
+          {"hidden", 130},
+          {"y.0", 100},
+          {"y.1", 37}}},
+    };
+    // What is summed in registers, in the loops of what reads it: gate and up in one nest, a head of q, k or v with its rotation.
+    const std::map<std::string, std::vector<std::string>> parts = {
+        {"feed_forward_block", {"k.gate, k.h,", "k.up, k.h,", "k.down, k.y,"}},
+        {"attention_block",
+         {"k.acc_k, k.turned_k,", "k.acc_v, k.head_v,", "k.acc_q, k.turned_q,", "k.weighted, k.attended,", "k.back, k.y,"}}};
+    for (const auto &[name, shape] : sizes) {
+        INFO(name);
+        Task t;
+        t.op = name;
+        t.generator = std::string(HALYARD_EXPLORE_GENERATORS) + "/" + name + ".generator";
+        t.threads = 2;
+        t.shape = shape;
+        t.limits.build_seconds = 300;  // where others use the machine
+        if (name == "attention_block") {
+            t.params = {{"heads", "4"}, {"key_heads", "2"}};
+        }
+        const Proposal p = Search(t, {}, {}).propose({});
+        INFO(p.candidate.lua);
+        for (const auto &part : parts.at(name)) {
+            CHECK(p.candidate.lua.find("gemm.in_registers(" + part) != std::string::npos);
+        }
+        const Measured m = Measurer(t).measure(p.candidate, kBest);
+        INFO(m.message);
+        CHECK(m.ok());
+    }
+}
+
 TEST_CASE("a first guess gives recurrences and histograms tasks and lanes", "[proposals]") {
     const auto guess = [](const std::string &name) {
         Task t;

@@ -202,7 +202,7 @@ TEST_CASE("a given script: what it leaves open, and nothing else", "[search]") {
          {std::string(1 << 20, 'a'), "x = tune {" + std::string(1 << 20, ' '), "\n  params = " + std::string(1 << 20, 'a'),
           "x = tune { default = \"" + std::string(1 << 20, 'a'), std::string(1 << 20, ':')}) {
         CHECK(with_defaults(text, {{"x", "1"}}).lua == text);
-        CHECK(with_own_params({}, {text, {}, {}, "", 0, {}, ""}) == text);
+        CHECK(with_own_params({}, {text, {}, {}, "", 0, {}, false, ""}) == text);
         CHECK_FALSE(has_open_call(text));
     }
     CHECK(with_defaults("y = tune { 1, default = 2 }, x=tune{\n 1, default =  2 }", {{"x", "1"}}).lua ==

@@ -18,6 +18,7 @@
 #include "kernel/kernel.h"
 #include "kernel/paths.h"
 #include "kernel/process.h"
+#include "kernel/schedules.h"
 #include "kernel/targets.h"
 #include "kernel/text.h"
 
@@ -158,8 +159,8 @@ Built build_candidate(const Task &task, const std::string &directory, const std:
     for (const auto &p : c.params) {
         params[p.first] = p.second;
     }
-    std::string file = script;
-    if (script.empty()) {
+    std::string file = script.empty() && c.own ? kNoSchedule : script;
+    if (file.empty()) {
         file = fmt::format("{}/{}.lua", directory, task.op);
         write_file(file, c.lua);
     }

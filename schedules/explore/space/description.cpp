@@ -16,6 +16,8 @@ Index read_index(const json &j) {
     i.loops = j.at("loops").get<std::map<std::string, int64_t>>();
     i.offset = j.contains("offset") ? std::optional<int64_t>(j.at("offset").get<int64_t>()) : std::nullopt;
     i.exact = j.at("exact");
+    i.within = j.value("within", int64_t(0));
+    i.vague = j.value("vague", std::set<std::string>());
     i.clamped = j.at("clamped");
     i.div = j.at("div");
     i.mod = j.at("mod");

@@ -8,6 +8,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct Index {
     std::optional<int64_t> offset = 0;
     bool exact = true, clamped = false;
     int64_t div = 0, mod = 0;
+    /** Of what is not exact: so many values are promised, which it takes by the loops of `vague`; 0: anything. */
+    int64_t within = 0;
+    std::set<std::string> vague;
 
     bool uses(const std::string &loop) const {
         return loops.count(loop) > 0;

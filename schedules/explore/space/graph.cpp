@@ -1,6 +1,7 @@
 #include "explore/space/graph.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 
 namespace halyard::explore {
@@ -15,6 +16,9 @@ Index compose(const Index &index, const std::map<std::string, Index> &dims) {
     result.clamped = index.clamped;
     result.div = index.div;
     result.mod = index.mod;
+    // How many values it has beside what its exact loops say.
+    bool known = index.exact || index.within > 0;
+    int64_t width = index.exact ? 1 : index.within;
     const bool alone = index.loops.size() == 1 && index.loops.begin()->second == 1;
     for (const auto &[dim, factor] : index.loops) {
         const auto it = dims.find(dim);
@@ -22,7 +26,15 @@ Index compose(const Index &index, const std::map<std::string, Index> &dims) {
             continue;
         }
         const Index &inner = it->second;
+        const bool vague = index.vague.count(dim) > 0;
+        known = known && (vague || inner.exact || inner.within > 0);
+        width += inner.exact || vague ? 0 : std::abs(factor) * (inner.within - 1);
         for (const auto &l : inner.loops) {
+            const bool is_vague = vague || inner.vague.count(l.first) > 0;
+            known = known && !(result.loops.count(l.first) && (is_vague || result.vague.count(l.first)));
+            if (is_vague) {
+                result.vague.insert(l.first);
+            }
             result.loops[l.first] += factor * l.second;
         }
         result.offset = result.offset && inner.offset && result.div == 0 && result.mod == 0
@@ -35,8 +47,10 @@ Index compose(const Index &index, const std::map<std::string, Index> &dims) {
             result.div = simple ? inner.div : 0;
             result.mod = simple ? inner.mod : 0;
             result.exact = result.exact && simple;
+            known = known && simple;
         }
     }
+    result.within = known && !result.exact ? width : 0;
     return result;
 }
 
@@ -68,6 +82,9 @@ private:
             for (const auto &[loop, factor] : i.loops) {
                 key += loop + '*' + std::to_string(factor) + '+';
             }
+            for (const auto &l : i.vague) {
+                key += l + '~' + std::to_string(i.within);
+            }
             key += (i.offset ? std::to_string(*i.offset) : "?") + '/' + std::to_string(i.div) + '%' + std::to_string(i.mod);
         }
         return key;
@@ -87,6 +104,7 @@ private:
                 all.index[i].loops.insert(r.index[i].loops.begin(), r.index[i].loops.end());
                 all.index[i].clamped = all.index[i].clamped || r.index[i].clamped;
                 all.index[i].exact = false;
+                all.index[i].within = 0;
                 all.index[i].offset = std::nullopt;
             }
         }

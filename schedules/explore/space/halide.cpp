@@ -54,11 +54,11 @@ std::string output_of(const Task &task, const Description &d) {
 }
 
 // What the plugin says of a script. Null where it did not get to say something.
-json report_of(const Task &task, const std::string &lua, const std::string &folder, bool &timed_out) {
-    const std::string script = folder + "/" + task.op + ".lua", report = folder + "/report.json";
-    write_file(script, lua);
+json report_of(const Task &task, json request, const std::string &folder, bool &timed_out) {
+    const std::string report = folder + "/report.json";
     fs::remove(report);
-    const ProcessResult r = run_plugin(task, {}, folder, {{"script", script}, {"report", report}});
+    request["report"] = report;
+    const ProcessResult r = run_plugin(task, {}, folder, request);
     timed_out = r.timed_out;
     if (r.timed_out || !fs::exists(report)) {
         return nullptr;
@@ -69,6 +69,42 @@ json report_of(const Task &task, const std::string &lua, const std::string &fold
 
 std::string error_of(const json &report) {
     return report.contains("error") ? report["error"].value("message", "") : "the generator ended before it said why";
+}
+
+json report_of_script(const Task &task, const std::string &lua, const std::string &folder, bool &timed_out) {
+    const std::string script = folder + "/" + task.op + ".lua";
+    write_file(script, lua);
+    return report_of(task, {{"script", script}}, folder, timed_out);
+}
+
+// A nest in which Funcs that copy another one have the name of that. Halide leaves counters out of what it prints, and what stands behind
+// them: of a generator that is made once more that is the ending of copies.
+json with_names_of_copied(json nest) {
+    for (auto &line : nest) {
+        std::string text = line.at("text");
+        for (const char *ending : {"_clone", "_wrapper", "_in"}) {
+            for (size_t at = text.find(ending); at != std::string::npos; at = text.find(ending, at)) {
+                const size_t end = text.find_first_of(" :(", at);
+                text.erase(at, (end == std::string::npos ? text.size() : end) - at);
+            }
+        }
+        line["text"] = text;
+    }
+    return nest;
+}
+
+// Why a text is not what was to be said in words; "" where it is.
+std::string difference(const Task &task, const json &theirs, const std::string &lua, const std::string &folder, bool &timed_out,
+                       bool made_again = false) {
+    const json ours = report_of_script(task, lua, folder, timed_out);
+    if (timed_out) {
+        return "its words take too long";
+    }
+    if (!ours.is_object() || !ours.contains("nest")) {
+        return "its words are refused: " + error_of(ours);
+    }
+    const auto nest = [&](const json &of) { return nest_without_names(made_again ? with_names_of_copied(of.at("nest")) : of.at("nest")); };
+    return nest(theirs) != nest(ours) ? "its words give other loops" : "";
 }
 
 }  // namespace
@@ -118,7 +154,7 @@ HalideSchedule halide_schedule(const Task &task, const std::string &scheduler) {
                                   parallelism(task)) +
                       lua_tail();
     const TemporaryDirectory work(temporary_root());
-    const json theirs = report_of(left(), s.candidate.lua, work.path(), s.timed_out);
+    const json theirs = report_of_script(left(), s.candidate.lua, work.path(), s.timed_out);
     if (s.timed_out) {
         s.problem = fmt::format("{} takes longer than {:.0f} s", scheduler, task.limits.build_seconds);
         return s;
@@ -128,13 +164,59 @@ HalideSchedule halide_schedule(const Task &task, const std::string &scheduler) {
         return s;
     }
     const std::string lua = theirs["lua"];
-    const json ours = report_of(left(), lua, work.path(), s.timed_out);
-    if (s.timed_out || !ours.is_object() || !ours.contains("nest")) {
-        s.problem = s.timed_out ? "its words take too long" : "its words are refused: " + error_of(ours);
-    } else if (nest_without_names(theirs["nest"]) != nest_without_names(ours["nest"])) {
-        s.problem = "its words give other loops";
-    } else {
+    s.problem = difference(left(), theirs, lua, work.path(), s.timed_out);
+    if (s.problem.empty()) {
         s.candidate.lua = lua;
+    }
+    return s;
+}
+
+const char *const kOwn = "own";
+
+Candidate own_candidate() {
+    Candidate c;
+    c.own = true;
+    c.origin = "the generator's own schedule";
+    return c;
+}
+
+void need_own(const std::string &op, const std::string &generator, const std::string &target) {
+    if (generator.empty()) {
+        throw UsageError(
+            fmt::format("own is what a --generator schedules itself; {} has schedules in Lua, which `halyard list {}` names", op, op));
+    }
+    if (!target.empty() && is_cuda(target)) {
+        throw UsageError("own is for the host: a generator's own kernels for CUDA need Halide's runtime; port its schedule to Lua");
+    }
+}
+
+OwnSchedule own_schedule(const Task &task) {
+    need_own(task.op, task.generator, task.target);
+    const TemporaryDirectory work(temporary_root());
+    bool timed_out = false;
+    const json theirs = report_of(task, {{"own", task.op}, {"params", task.params}}, work.path(), timed_out);
+    if (timed_out) {
+        throw Failure(fmt::format("{}: error: its own schedule takes longer than {:.0f} s", task.op, task.limits.build_seconds));
+    }
+    if (!theirs.is_object() || !theirs.contains("nest")) {
+        throw Failure(fmt::format("{}: error: the generator ended while it scheduled itself", task.op));
+    }
+    OwnSchedule s;
+    if (theirs.contains("problem")) {
+        s.problem = theirs.at("problem");
+        return s;
+    }
+    const std::string statements = theirs.at("statements");
+    if (statements.empty()) {
+        throw Failure(fmt::format("{}: error: the generator schedules nothing itself, where no autoscheduler is asked "
+                                  "(!using_autoscheduler())\n  leave own out",
+                                  task.op));
+    }
+    const std::string lua =
+        lua_head(task.op, "cpu", {task.op + " as its generator schedules it in C++."}, {}, "k") + statements + lua_tail();
+    s.problem = difference(task, theirs, lua, work.path(), timed_out, true);
+    if (s.problem.empty()) {
+        s.lua = lua;
     }
     return s;
 }

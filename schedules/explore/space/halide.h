@@ -2,7 +2,7 @@
 #define HALYARD_EXPLORE_HALIDE_H
 
 /** \file
- * What Halide's own autoschedulers make of a task, as Lua: baselines, and where a search may begin.
+ * What Halide's own autoschedulers make of a task, and what its generator does, as Lua: baselines, and where a search may begin.
  */
 
 #include <string>
@@ -24,6 +24,24 @@ struct HalideSchedule {
 
 /** Takes no longer than the task's limit on building. Throws Failure where the generator cannot be asked. */
 HalideSchedule halide_schedule(const Task &task, const std::string &scheduler);
+
+/** What --beside, --compare and --translate call the schedule that a generator has itself. */
+extern const char *const kOwn;
+
+/** That schedule as a candidate. It is built as its C++ says it, with nothing of ours. */
+Candidate own_candidate();
+
+struct OwnSchedule {
+    std::string lua;      // the same loops in words; "" where there are none
+    std::string problem;  // why
+};
+
+/** Throws UsageError where a task can have none: it is of the registry, or for CUDA. */
+void need_own(const std::string &op, const std::string &generator, const std::string &target);
+
+/** The schedule that the task's generator has itself, where no autoscheduler is asked (`!using_autoscheduler()`). Throws UsageError for
+ * what need_own() refuses, and Failure where the generator schedules nothing or cannot be asked. */
+OwnSchedule own_schedule(const Task &task);
 
 /** The lines of a loop nest, as the plugin reports it, without the names of loops, and with Funcs by number: the same
  * for two schedules that differ in names only. */

@@ -271,14 +271,15 @@ Region Levels::region(const Func &f, const At &at) const {
             const Index &index = r.read.index[i];
             double span = 1;
             for (const auto &[loop, factor] : index.loops) {
-                span += std::abs(double(factor)) * (extent_of(loop) - 1);
+                span += index.vague.count(loop) > 0 ? 0 : std::abs(double(factor)) * (extent_of(loop) - 1);
             }
+            span += double(std::max<int64_t>(index.within - 1, 0));
             if (index.div > 0) {
                 span = std::max(1.0, std::ceil(span / double(index.div)));
             } else if (index.mod > 0) {
                 span = std::min(span, double(index.mod));
             }
-            if (!index.exact) {
+            if (!index.exact && index.within == 0) {
                 span = f.extent(f.dims[i]);
             }
             double &all = region[f.dims[i]];

@@ -263,10 +263,7 @@ public:
         if (!column.empty()) {
             Cut c = new_cut(column);
             const int64_t all = int64_t(extent(column));
-            c.tile = p.panel > 0 ? p.panel
-                                 : choices_.number("columns of " + f_.name, {lanes, 2 * lanes, 3 * lanes, 4 * lanes},
-                                                   all % (3 * lanes) == 0 || all > 12 * lanes ? 3 * lanes : 4 * lanes,
-                                                   std::max<int64_t>(all, lanes));
+            c.tile = p.panel > 0 ? p.panel : columns_of(column, all);
             if (p.stencil) {
                 c.tile = lanes;
             }
@@ -398,6 +395,20 @@ private:
     double extent(const std::string &dim) const {
         const auto it = r_.region.find(dim);
         return it == r_.region.end() ? f_.extent(dim) : it->second;
+    }
+
+    // Of a tile of registers. One that goes on from one group of columns to the next, as from head to head, would need the sums of both.
+    int64_t columns_of(const std::string &column, int64_t all) {
+        const int64_t lanes = d_.lanes(), group = natural(column);
+        std::vector<int64_t> options;
+        for (const int64_t n : {lanes, 2 * lanes, 3 * lanes, 4 * lanes}) {
+            if (group == 1 || group % n == 0) {
+                options.push_back(n);
+            }
+        }
+        options = options.empty() ? std::vector<int64_t>{lanes} : options;
+        const int64_t guess = group > 1 ? options.back() : all % (3 * lanes) == 0 || all > 12 * lanes ? 3 * lanes : 4 * lanes;
+        return choices_.number("columns of " + f_.name, options, guess, std::max<int64_t>(all, lanes));
     }
 
     int64_t natural(const std::string &dim) const {

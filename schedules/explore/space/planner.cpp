@@ -223,7 +223,31 @@ private:
         return false;
     }
 
+    // Whether a loop further out has enough of a dimension at once for the SIMD lanes that go along it, where this one has not.
+    bool wants_task(const Func &f, const std::string &dim, const At &at, const At &task) const {
+        const auto wide = [&](const At &where) {
+            const Region &region = levels_.region_at(f, where);
+            const auto it = region.find(dim);
+            return it != region.end() && it->second >= std::min<double>(d_.lanes(), f.extent(dim));
+        };
+        return task.level != at.level && !wide(at) && wide(task) && levels_.recomputed(f, task) < 1.5;
+    }
+
+    // The dimension along which it has its lanes, since it, or what it reads, lies so in memory; "" where that is nothing special.
+    std::string lanes_of_layout(const Func &f) const {
+        const bool reads = std::any_of(f.stages.begin(), f.stages.end(), [&](const Stage &s) {
+            return std::any_of(s.reads.begin(), s.reads.end(), [&](const Read &r) {
+                const Func *of = d_.func(r.func);
+                return of && of->permuted && f.reduction() && !r.index.empty() && !f.dims.empty() && r.index[0].is(f.dims[0]);
+            });
+        });
+        return (f.permuted || reads) && !draft_.products.count(f.name) ? f.dims[0] : "";
+    }
+
     std::string guess_place(const Func &f, const At &at, const At &task) const {
+        if (const std::string dim = lanes_of_layout(f); !dim.empty() && !starved(f, task) && wants_task(f, dim, at, task)) {
+            return "task";
+        }
         // A product in tiles needs several rows at once.
         const auto of_host = std::find_if(draft_.products.begin(), draft_.products.end(),
                                           [&](const auto &p) { return p.second.host == f.name && !p.second.turned; });

@@ -19,6 +19,19 @@ bool has_rvar(const Stage &stage, const Read &read) {
     return std::any_of(stage.loops.begin(), stage.loops.end(), [&](const Loop &l) { return l.rvar && read.uses(l.name); });
 }
 
+// The loop of an index that moves by one, of which all others step over the whole: "e" of head * 64 + e. "" where there is none.
+std::string innermost(const Stage &stage, const Index &index) {
+    for (const auto &[loop, factor] : index.loops) {
+        const bool steps_over = std::all_of(index.loops.begin(), index.loops.end(), [&, name = loop](const auto &other) {
+            return other.first == name || (std::abs(double(other.second)) >= stage.loop(name)->extent && stage.loop(name)->extent > 1);
+        });
+        if (factor == 1 && steps_over && (index.loops.size() == 1 || index.mod == 0)) {
+            return loop;
+        }
+    }
+    return "";
+}
+
 // The loop that walks along memory, if it is a free one.
 std::string along_memory(const Stage &stage, const Read &read) {
     for (const Index &i : read.index) {
@@ -28,8 +41,8 @@ std::string along_memory(const Stage &stage, const Read &read) {
         if (i.loops.size() == 1 && i.mod > 0 && i.mod <= 4 && !is_free(stage, i.loops.begin()->first)) {
             continue;  // a small group of a reduction's loop
         }
-        const bool one = i.loops.size() == 1 && i.loops.begin()->second == 1 && i.div == 0;
-        return one && is_free(stage, i.loops.begin()->first) ? i.loops.begin()->first : "";
+        const std::string inner = i.div == 0 ? innermost(stage, i) : "";
+        return !inner.empty() && is_free(stage, inner) ? inner : "";
     }
     return "";
 }
@@ -179,7 +192,7 @@ public:
             grown = false;
             for (const auto &name : dependents_) {
                 const Func &f = *d_.func(name);
-                if (!kept_.count(name) && reads_kept(f) && all_known(f) && keep(f)) {
+                if (!kept_.count(name) && reads_kept(f) && all_known(f) && !multiplies(f) && keep(f)) {
                     kept_.insert(name);
                     grown = true;
                 }
@@ -210,6 +223,17 @@ private:
             }
         }
         return true;
+    }
+
+    // A product of what is made of this one has tiles of its own, each of which would make this one's again. Windows are another matter.
+    bool multiplies(const Func &f) const {
+        return !p_.stencil && std::any_of(f.stages.begin(), f.stages.end(), [](const Stage &s) {
+            if (!s.reduces() || s.factors.size() != 2) {
+                return false;
+            }
+            const auto a = free_loops(s, 0), b = free_loops(s, 1);
+            return !std::includes(a.begin(), a.end(), b.begin(), b.end()) && !std::includes(b.begin(), b.end(), a.begin(), a.end());
+        });
     }
 
     bool depends(const std::string &name) const {
