@@ -4,12 +4,11 @@
 #include <sys/mman.h>
 
 #include <cstdint>
-#include <cstring>
 #include <iterator>
 #include <map>
 
 /** The memory of a device. Its addresses cannot be accessed by the host: the bytes are elsewhere. What is
- * new is poisoned (NaN as floating point, -1 as an integer), and between two allocations is a gap. */
+ * new is poisoned, and between two allocations is a gap. */
 class DeviceMemory {
     static constexpr uint64_t kAddresses = uint64_t(1) << 36, kAlignment = 512, kGap = 512;
 
