@@ -69,7 +69,7 @@ struct Taps {
     ptrdiff_t a = 0, b = 0;  // bytes from one to the next
 };
 
-/** Rows of several lines, as many of each. */
+/** Rows of several lines, as many of each; of none, behind the last line of an image, nothing is read or written. */
 struct Lines {
     int count = 1;
     ptrdiff_t a = 0, c = 0;  // bytes from one to the next
@@ -116,7 +116,7 @@ inline Product line_of(Product p, int line) {
 inline Product joined(const Product &p) {
     const ptrdiff_t pitch = p.a.stride > 0 ? p.lines.a / p.a.stride : 0;
     const bool alike = pitch >= p.rows && p.lines.a == pitch * p.a.stride && p.lines.c == pitch * p.c.stride;
-    if (p.lines.count == 1 || !p.fresh || !alike || 2 * p.rows < pitch) {
+    if (p.lines.count <= 1 || !p.fresh || !alike || 2 * p.rows < pitch) {
         return p;
     }
     Product all = p;
@@ -450,7 +450,7 @@ void multiply_line(const Product &p, Prefetches<Tiles> &prefetches) {
 /** The whole product. */
 template<typename Tiles>
 void multiply(const Product &p) {
-    if (p.lines.count > 1) {
+    if (p.lines.count != 1) {
         const Product all = joined(p);
         for (int line = 0; line < all.lines.count; line++) {
             multiply<Tiles>(line_of(all, line));

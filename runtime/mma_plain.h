@@ -31,7 +31,7 @@ inline int32_t widen(int8_t v) {
 template<typename C, typename A, typename B>
 void multiply_plainly(const Product &p) {
     constexpr int kGroup = 4 / sizeof(A);
-    if (p.lines.count > 1) {
+    if (p.lines.count != 1) {
         for (int line = 0; line < p.lines.count; line++) {
             multiply_plainly<C, A, B>(line_of(p, line));
         }

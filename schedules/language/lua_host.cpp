@@ -121,8 +121,8 @@ void LuaHost::hook(lua_State *L, lua_Debug *ar) {
 
 std::string LuaHost::time_limit() const {
     std::ostringstream message;
-    message << "the script did not finish within " << double(limits_.instructions) / 1e6 << " million instructions or " << limits_.seconds
-            << " seconds";
+    message << "the script did not finish within " << double(limits_.instructions) / 1e6 << " million instructions, " << limits_.seconds
+            << " seconds of the processor or " << limits_.wall_seconds << " of the clock";
     return message.str();
 }
 

@@ -27,7 +27,7 @@ struct Limits {
     size_t memory_bytes = size_t(64) << 20;
     int64_t instructions = 50'000'000;
     double seconds = 5;                     // of the processor, so that a busy machine refuses no script
-    double wall_seconds = 15;               // of the clock
+    double wall_seconds = 60;               // of the clock: other programs may have most of the processors
     size_t string_bytes = size_t(1) << 20;  // of one string: comparisons and copies of it are quick
     size_t print_bytes = size_t(1) << 20;   // of all that is printed
 };

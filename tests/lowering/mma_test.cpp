@@ -262,6 +262,21 @@ TEST_CASE("rows of several lines are one line where a and c have the same betwee
     }
 }
 
+TEST_CASE("of no lines nothing is read or written", "[mma]") {
+    std::vector<float> c(17 * 32, 9);
+    const std::vector<float> before = c;
+    using Tiles = emulated::Tiles<float, Bf16, Bf16>;
+    for (const int pitch : {17, 20}) {
+        const Product p{
+            {c.data(), 32 * 4}, {nullptr, 64}, {nullptr, 128}, 17, 32, 16, true, {}, {}, {}, {}, {0, pitch * 64, pitch * 32 * 4}};
+        Tiles::configure(halyard_mma::whole_tiles());
+        halyard_mma::multiply<Tiles>(p);
+        Tiles::release();
+        halyard_mma::multiply_plainly<float, uint16_t, uint16_t>(p);
+        CHECK(c == before);
+    }
+}
+
 TEST_CASE("a second row of tiles that is not full is moved up", "[mma]") {
     emulated::configurations = emulated::multiplications = 0;
     check<float, Bf16, Bf16>(56, 48, 64);  // 32 rows and 24, by three columns of tiles
