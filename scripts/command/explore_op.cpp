@@ -273,7 +273,7 @@ void explore_op(const ExploreOptions &o) {
     }
     Task task = task_of(o);
     if (with_own) {
-        own_schedule(patient(task));  // which says so where there is none
+        check_own(patient(task));
     }
     if (!o.translate.empty()) {
         translate(o, task);

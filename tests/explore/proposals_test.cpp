@@ -48,6 +48,15 @@ Task task_of(const std::string &name) {
     return t;
 }
 
+Task task_of_generator(const std::string &name, const Dims &shape = {}) {
+    Task t;
+    t.op = name;
+    t.generator = std::string(HALYARD_EXPLORE_GENERATORS) + "/" + name + ".generator";
+    t.threads = 2;
+    t.shape = shape;
+    return t;
+}
+
 // Pictures in and out, whose sides no tile divides.
 Dims of_picture(const std::string &output, int64_t channels) {
     return {{"input.0", 203}, {"input.1", 149}, {"input.2", channels}, {output + ".0", 203}, {output + ".1", 149}, {output + ".2", 3}};
@@ -93,11 +102,7 @@ TEST_CASE("the first guess for a generator that no registry knows is right", "[p
                                                     {"tone_laplacian", {{"levels", "3"}, {"named", "false"}}}};
     for (const auto &[name, shape] : sizes) {
         INFO(name);
-        Task t;
-        t.op = name;
-        t.generator = std::string(HALYARD_EXPLORE_GENERATORS) + "/" + name + ".generator";
-        t.threads = 2;
-        t.shape = shape;
+        Task t = task_of_generator(name, shape);
         if (const auto p = few.find(name); p != few.end()) {
             t.params = p->second;
         }
@@ -145,11 +150,7 @@ TEST_CASE("the first guess for the blocks of a transformer sums products in regi
          {"k.acc_k, k.turned_k,", "k.acc_v, k.head_v,", "k.acc_q, k.turned_q,", "k.weighted, k.attended,", "k.back, k.y,"}}};
     for (const auto &[name, shape] : sizes) {
         INFO(name);
-        Task t;
-        t.op = name;
-        t.generator = std::string(HALYARD_EXPLORE_GENERATORS) + "/" + name + ".generator";
-        t.threads = 2;
-        t.shape = shape;
+        Task t = task_of_generator(name, shape);
         t.limits.build_seconds = 300;  // where others use the machine
         if (name == "attention_block") {
             t.params = {{"heads", "4"}, {"key_heads", "2"}};
@@ -166,13 +167,7 @@ TEST_CASE("the first guess for the blocks of a transformer sums products in regi
 }
 
 TEST_CASE("a first guess gives recurrences and histograms tasks and lanes", "[proposals]") {
-    const auto guess = [](const std::string &name) {
-        Task t;
-        t.op = name;
-        t.generator = std::string(HALYARD_EXPLORE_GENERATORS) + "/" + name + ".generator";
-        t.threads = 2;
-        return Search(t, {}, {}).propose({}).candidate.lua;
-    };
+    const auto guess = [](const std::string &name) { return Search(task_of_generator(name), {}, {}).propose({}).candidate.lua; };
     const auto has = [](const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; };
     const std::string scan = guess("recursive_blur"), counts = guess("equalize");
     INFO(scan << counts);

@@ -1,5 +1,5 @@
 /* together MODEL SEQUENCES FARTHEST STEPS: reads prompts of 1 to FARTHEST tokens, each twice, and then most probable tokens, STEPS of each: of
- * one copy together, of the other alone. Now and then a sequence has no turn, and one is another, which begins anew. Writes how many logits
+ * one copy together, of the other alone. Every second sequence may be a token longer. Now and then a sequence has no turn, and one is another, which begins anew. Writes how many logits
  * and tokens differ, which has to be none, and how many were compared, and how long a step took of each, in microseconds. */
 
 #define _POSIX_C_SOURCE 200809L
@@ -10,7 +10,7 @@
 
 #include <halyard/llm.h>
 
-enum { kMost = 64 };
+enum { kMost = 64, kMostTokens = 4096 };
 
 static void need(int code) {
     if (code != 0) {
@@ -31,14 +31,14 @@ static int32_t next[kMost];
 static int length;
 
 static void begin(int i, int tokens) {
-    int32_t prompt[4096];
+    int32_t prompt[kMostTokens];
     for (int t = 0; t < tokens; t++) {
         prompt[t] = (t * 31 + i * 7 + 3) % halyard_llm_vocabulary(model);
     }
     struct halyard_llm_context **const both[] = {&alone[i], &together[i]};
     for (int copy = 0; copy < 2; copy++) {
         halyard_llm_context_free(*both[copy]);
-        need(halyard_llm_context_new(model, length, both[copy]));
+        need(halyard_llm_context_new(model, length + i % 2, both[copy]));
         need(halyard_llm_feed(*both[copy], prompt, (size_t)tokens));
     }
     need(halyard_llm_sample(alone[i], &next[i]));
@@ -50,6 +50,9 @@ int main(int argc, char **argv) {
     }
     need(halyard_llm_load(argv[1], &model));
     const int sequences = atoi(argv[2]), farthest = atoi(argv[3]), steps = atoi(argv[4]);
+    if (sequences < 2 || sequences > kMost || farthest < 3 || farthest > kMostTokens) {
+        return 2;
+    }
     const size_t row = (size_t)halyard_llm_vocabulary(model);
     length = farthest + steps;
     for (int i = 0; i < sequences; i++) {

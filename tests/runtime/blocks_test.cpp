@@ -230,8 +230,8 @@ TEST_CASE("what is wrong with words and blocks is said") {
     const halyard_array own = array_of(words.data(), "uint8", {16, 4});
     halyard_array half = array_of(bytes.data(), "uint32", {4, 4});
     CHECK_THAT(text(halyard_unpack_int4(HALYARD_WORDS_ALONG_K, &own.buffer, &half.buffer)), Catch::Matchers::Equals(""));
-    half = array_of(words.data() + 15, "uint32", {4, 4});
-    CHECK_THAT(text(halyard_unpack_int4(HALYARD_WORDS_ALONG_K, &own.buffer, &half.buffer)), Contains("shares memory"));
+    halyard_array other_half = array_of(words.data() + 15, "uint32", {4, 4});
+    CHECK_THAT(text(halyard_unpack_int4(HALYARD_WORDS_ALONG_K, &own.buffer, &other_half.buffer)), Contains("shares memory"));
     CHECK_THAT(text(halyard_deinterleave_blocks(nullptr, &q4.buffer)), Contains("NULL"));
     // Columns on each other, which would be written by several threads.
     const char *const on_itself = "elements share memory with each other";

@@ -43,9 +43,9 @@ public:
         int32_t token;
     };
     static constexpr int kMostTogether = kMany - 1;
-    /** Whether a token of each can be fed by one pass. */
+    /** Whether a token of each can be fed by one pass: heads of their caches lie alike, too. */
     bool is_beside(const CudaDecoder &other) const {
-        return slot_->is_beside(*other.slot_);
+        return length_ == other.length_ && slot_->is_beside(*other.slot_);
     }
     /** Feeds a token to each of at most so many sequences that are beside each other, and waits: the same bits as feed() of each. Where it throws,
      * their tokens have to be rewound. */

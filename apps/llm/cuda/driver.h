@@ -16,10 +16,12 @@ extern "C" void *halide_cuda_get_symbol(void *user_context, const char *name);
 
 namespace halyard_llm {
 
-/** Calls one, which has to have parameters of just these types; its CUresult. */
+/** Calls one, which has to have parameters of just these types; its CUresult, that of what is not supported where the driver has none. */
 template<typename... Arguments>
 int call_driver(const char *name, Arguments... arguments) {
-    return reinterpret_cast<int (*)(Arguments...)>(halide_cuda_get_symbol(nullptr, name))(arguments...);
+    constexpr int kNotSupported = 801;
+    auto *const function = reinterpret_cast<int (*)(Arguments...)>(halide_cuda_get_symbol(nullptr, name));
+    return function ? function(arguments...) : kNotSupported;
 }
 
 inline void check_driver(int code, const char *what) {

@@ -24,11 +24,6 @@ public:
     Slots(const Slots &) = delete;
     Slots &operator=(const Slots &) = delete;
 
-    /** From one to the next; at least as many as were asked for. */
-    size_t stride() const {
-        return stride_;
-    }
-
     /** A place that somebody has. */
     class Taken {
     public:
@@ -46,6 +41,7 @@ public:
         bool is_beside(const Taken &other) const {
             return slots_ == other.slots_;
         }
+        /** Bytes from one to the next; at least as many as were asked for. */
         size_t stride() const {
             return slots_->stride_;
         }

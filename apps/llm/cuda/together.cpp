@@ -65,14 +65,15 @@ void CudaDecoder::pass_tokens(const std::vector<Next> &tokens) {
     if (together_.size() >= kMostGraphs && together_.count(key) == 0) {
         together_.clear();
     }
-    run(together_[key], [&] {
+    const auto queue = [&] {
         queue_layers(rows, input_.address() + input.positions, input_.address() + input.rows, attention_of_tokens(tokens, groups));
         queue_logits(last_x_, rows, together_logits_.address());
         for (int i = 0; i < rows; i++) {
             copy_on_device(tokens[size_t(i)].decoder->logits_on_device(), together_logits_.address() + uint64_t(i) * of_logits, of_logits);
         }
         largest_on_device(together_logits_.address(), config_.vocabulary, together_likeliest_.address(), rows);
-    });
+    };
+    run(together_[key], queue, 1);  // who is together may change with the next token
     std::vector<int32_t> likeliest(tokens.size());
     together_likeliest_.download(likeliest.data(), likeliest.size() * sizeof(int32_t));
     for (size_t i = 0; i < tokens.size(); i++) {

@@ -107,6 +107,25 @@ std::string difference(const Task &task, const json &theirs, const std::string &
     return nest(theirs) != nest(ours) ? "its words give other loops" : "";
 }
 
+// What the plugin says of what a generator schedules itself: its loops and, where there are words for it, statements. Throws where it has none.
+json own_report(const Task &task, const std::string &folder) {
+    need_own(task.op, task.generator, task.target);
+    bool timed_out = false;
+    const json theirs = report_of(task, {{"own", task.op}, {"params", task.params}}, folder, timed_out);
+    if (timed_out) {
+        throw Failure(fmt::format("{}: error: its own schedule takes longer than {:.0f} s", task.op, task.limits.build_seconds));
+    }
+    if (!theirs.is_object() || !theirs.contains("nest")) {
+        throw Failure(fmt::format("{}: error: the generator ended while it scheduled itself", task.op));
+    }
+    if (!theirs.contains("problem") && theirs.at("statements").get<std::string>().empty()) {
+        throw Failure(fmt::format("{}: error: the generator schedules nothing itself, where no autoscheduler is asked "
+                                  "(!using_autoscheduler())\n  leave own out",
+                                  task.op));
+    }
+    return theirs;
+}
+
 }  // namespace
 
 std::vector<std::string> halide_schedulers(const Task &task) {
@@ -190,30 +209,21 @@ void need_own(const std::string &op, const std::string &generator, const std::st
     }
 }
 
+void check_own(const Task &task) {
+    own_report(task, TemporaryDirectory(temporary_root()).path());
+}
+
 OwnSchedule own_schedule(const Task &task) {
-    need_own(task.op, task.generator, task.target);
     const TemporaryDirectory work(temporary_root());
-    bool timed_out = false;
-    const json theirs = report_of(task, {{"own", task.op}, {"params", task.params}}, work.path(), timed_out);
-    if (timed_out) {
-        throw Failure(fmt::format("{}: error: its own schedule takes longer than {:.0f} s", task.op, task.limits.build_seconds));
-    }
-    if (!theirs.is_object() || !theirs.contains("nest")) {
-        throw Failure(fmt::format("{}: error: the generator ended while it scheduled itself", task.op));
-    }
+    const json theirs = own_report(task, work.path());
     OwnSchedule s;
     if (theirs.contains("problem")) {
         s.problem = theirs.at("problem");
         return s;
     }
-    const std::string statements = theirs.at("statements");
-    if (statements.empty()) {
-        throw Failure(fmt::format("{}: error: the generator schedules nothing itself, where no autoscheduler is asked "
-                                  "(!using_autoscheduler())\n  leave own out",
-                                  task.op));
-    }
-    const std::string lua =
-        lua_head(task.op, "cpu", {task.op + " as its generator schedules it in C++."}, {}, "k") + statements + lua_tail();
+    const std::string lua = lua_head(task.op, "cpu", {task.op + " as its generator schedules it in C++."}, {}, "k") +
+                            theirs.at("statements").get<std::string>() + lua_tail();
+    bool timed_out = false;
     s.problem = difference(task, theirs, lua, work.path(), timed_out, true);
     if (s.problem.empty()) {
         s.lua = lua;

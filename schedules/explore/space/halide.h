@@ -39,8 +39,11 @@ struct OwnSchedule {
 /** Throws UsageError where a task can have none: it is of the registry, or for CUDA. */
 void need_own(const std::string &op, const std::string &generator, const std::string &target);
 
-/** The schedule that the task's generator has itself, where no autoscheduler is asked (`!using_autoscheduler()`). Throws UsageError for
- * what need_own() refuses, and Failure where the generator schedules nothing or cannot be asked. */
+/** Throws UsageError for what need_own() refuses, and Failure where the task's generator schedules nothing itself, where no autoscheduler is
+ * asked (`!using_autoscheduler()`), or cannot be asked. */
+void check_own(const Task &task);
+
+/** That schedule in words. Throws as check_own() does. */
 OwnSchedule own_schedule(const Task &task);
 
 /** The lines of a loop nest, as the plugin reports it, without the names of loops, and with Funcs by number: the same

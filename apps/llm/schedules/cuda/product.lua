@@ -12,7 +12,7 @@ return schedule "product" {
   },
 
   params = {
-    rows  = tune { 0, 1, 2, 4, 8, default = 0 }, -- that a thread has; 0: as many as the call has, up to 8
+    rows  = tune { 0, 1, 2, 4, 8, default = 0 }, -- that a thread has; 0: by the rows of a call, up to 4
     near  = tune { 1, 2, 4, default = 4 },       -- columns of a thread
     turns = tune { 1, 2, 3, 4, 6, 8, default = 1 }, -- blocks of a part that are loaded together, where a thread has one row
     once  = tune { 0, 1, 2, default = 2 },          -- so many or fewer may be all of them, which are unpacked before anything else
