@@ -120,6 +120,15 @@ float half_to_float(uint16_t bits) {
     return result;
 }
 
+uint16_t float_to_bf16(float value) {
+    uint32_t bits;
+    std::memcpy(&bits, &value, sizeof(bits));
+    if (value != value) {
+        return uint16_t((bits >> 16) | 0x40);  // or a NaN might become an infinity
+    }
+    return uint16_t((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
 void dequantize(const Tensor &tensor, int64_t first, int64_t count, float *result) {
     const BlockSize *size = block_size(tensor.type);
     const uint8_t *block = tensor.data + first / size->elements * size->bytes;

@@ -19,6 +19,9 @@ void dequantize(const Tensor &tensor, int64_t first, int64_t count, float *resul
 /** An f16 by its bits. */
 float half_to_float(uint16_t bits);
 
+/** The bits of the nearest bf16, the even one of two. */
+uint16_t float_to_bf16(float value);
+
 }  // namespace halyard_llm
 
 #endif

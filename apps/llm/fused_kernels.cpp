@@ -12,6 +12,8 @@
 #include "llm_decode_attention_f16_128.h"
 #include "llm_decode_attention_f16_64.h"
 #include "llm_decode_attention_int8.h"
+#include "llm_bf16.h"
+#include "llm_f16.h"
 #include "llm_f32.h"
 #include "llm_gated_gelu_tanh.h"
 #include "llm_gated_silu.h"
@@ -51,6 +53,8 @@ const Kernels &fused_kernels() {
          {HALYARD_LLM_KERNEL(llm_int8_q4_k), HALYARD_LLM_KERNEL(llm_q4_k)},
          {HALYARD_LLM_KERNEL(llm_int8_q5_k), HALYARD_LLM_KERNEL(llm_q5_k)},
          {HALYARD_LLM_KERNEL(llm_int8_q6_k), HALYARD_LLM_KERNEL(llm_q6_k)},
+         {HALYARD_LLM_KERNEL(llm_f16), HALYARD_LLM_KERNEL(llm_f16)},
+         {HALYARD_LLM_KERNEL(llm_bf16), HALYARD_LLM_KERNEL(llm_bf16)},
          {HALYARD_LLM_KERNEL(llm_f32), HALYARD_LLM_KERNEL(llm_f32)}},
         HALYARD_LLM_KERNEL(llm_rms_norm),
         HALYARD_LLM_KERNEL(llm_rope),

@@ -35,10 +35,10 @@ struct Kernels {
     using Attention = int(Array q, Array k, Array v, float scale, int32_t left, int32_t right, Array y);
     using ScaledAttention = int(Array q, Array k, Array v, float scale, Array k_scale, Array v_scale, int32_t left, int32_t right, Array y);
 
-    enum Weights { kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ8_0, kQ4_K, kQ5_K, kQ6_K, kF32, kWeights };
+    enum Weights { kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ8_0, kQ4_K, kQ5_K, kQ6_K, kF16, kBF16, kF32, kWeights };
 
     bool fused;
-    Kernel<Product> products[kWeights][2];  // by rows in 8 bits, and in f32
+    Kernel<Product> products[kWeights][2];  // by rows in 8 bits, if weights are integers, and in f32
     Kernel<Norm> rms_norm;
     Kernel<Rope> rope, rope_halves;
     Kernel<Gated> gated_silu, gated_gelu_tanh;

@@ -64,6 +64,8 @@ Kernels::Weights weights_of(TensorType type) {
     case TensorType::kQ4_K: return Kernels::kQ4_K;
     case TensorType::kQ5_K: return Kernels::kQ5_K;
     case TensorType::kQ6_K: return Kernels::kQ6_K;
+    case TensorType::kF16: return Kernels::kF16;
+    case TensorType::kBF16: return Kernels::kBF16;
     default: return Kernels::kF32;
     }
 }
@@ -97,7 +99,7 @@ void multiply(const Step &step, bool exact, const float *a, const Product &w, in
         const Kernel<Kernels::Product> &kernel = step.kernels.products[weights_of(part.type)][exact];
         const double count = double(part.n) * double(part.k);
         Work work;
-        work.exact = exact || !part.interleaved;
+        work.exact = exact || !is_integers(part.type);
         // Sums, and what is added to them, are written and read again where nothing is fused, and so are unpacked weights.
         const bool fused = step.kernels.fused;
         work.between = floats(int64_t(rows) * (part.k + part.n * ((residual ? 2 : 1) + (fused ? 0 : 6))));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -16,7 +17,8 @@
 using namespace halyard_llm;
 
 struct halyard_llm_model {
-    explicit halyard_llm_model(const char *path) : shared(std::make_shared<const Model>(path, default_kernels())), model(*shared) {}
+    halyard_llm_model(const char *path, MatrixType type)
+        : shared(std::make_shared<const Model>(path, default_kernels(), type)), model(*shared) {}
     std::shared_ptr<const Model> shared;
     const Model &model;
 };
@@ -84,6 +86,21 @@ int check_feed(const char *function, const halyard_llm_context *context, const i
     return HALYARD_LLM_OK;
 }
 
+int load(const char *function, const char *path, int weights, halyard_llm_model **model) {
+    if (!path || !model) {
+        return bad(function, "a pointer is null");
+    }
+    *model = nullptr;
+    static const MatrixType types[] = {MatrixType::kOfFile, MatrixType::kF32, MatrixType::kBF16};
+    if (weights < 0 || size_t(weights) >= std::size(types)) {
+        return bad(function, "the type of the weights is none of enum halyard_llm_weights");
+    }
+    return guarded(HALYARD_LLM_BAD_MODEL, [&] {
+        *model = new halyard_llm_model(path, types[weights]);
+        return int(HALYARD_LLM_OK);
+    });
+}
+
 int new_context(const char *function, const halyard_llm_model *model, int length, int cache, halyard_llm_context **context) {
     if (!model || !context) {
         return bad(function, "a pointer is null");
@@ -109,14 +126,11 @@ const char *halyard_llm_last_error(void) {
 }
 
 int halyard_llm_load(const char *path, halyard_llm_model **model) {
-    if (!path || !model) {
-        return bad("halyard_llm_load", "a pointer is null");
-    }
-    *model = nullptr;
-    return guarded(HALYARD_LLM_BAD_MODEL, [&] {
-        *model = new halyard_llm_model(path);
-        return int(HALYARD_LLM_OK);
-    });
+    return load("halyard_llm_load", path, HALYARD_LLM_WEIGHTS_OF_FILE, model);
+}
+
+int halyard_llm_load_as(const char *path, enum halyard_llm_weights weights, halyard_llm_model **model) {
+    return load("halyard_llm_load_as", path, weights, model);
 }
 
 void halyard_llm_free(halyard_llm_model *model) {

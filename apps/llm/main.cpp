@@ -38,7 +38,7 @@ constexpr std::pair<const char *, CacheType> kCaches[] = {
     {"f32", CacheType::kF32}, {"f16", CacheType::kF16}, {"bf16", CacheType::kBF16}, {"int8", CacheType::kInt8}};
 
 struct Options {
-    std::string model, prompt, tokens, perplexity, parallel, cache, kernels = "fused";
+    std::string model, prompt, tokens, perplexity, parallel, weights, cache, kernels = "fused";
     bool has_prompt = false, chat = false, has_tokens = false, bench = false, explain = false, int8 = false;
     GenerateOptions generate;
     float temperature = 0, top_p = 1;
@@ -98,6 +98,9 @@ void declare(CLI::App *app, Options *o) {
     if (offers().int8) {
         app->add_flag("--int8", o->int8, "Multiply weights by rows in 8 bits, as other programs do: faster, less exact");
     }
+    app->add_option("--weights", o->weights, "What matrices are multiplied as; without it as the file has them")
+        ->check(CLI::IsMember({"f32", "bf16"}))
+        ->excludes(tokens);
     app->add_option("--cache", o->cache,
                     offers().int8 ? "What keys and values are kept as; without it f32, and with --int8 f16"
                                   : "What keys and values are kept as; without it f16")
@@ -188,7 +191,10 @@ void run(const Options &o) {
     }
     Sampler sampler(o.temperature, o.top_k, o.top_p, o.seed);  // what can fail early does
     const Precision precision = precision_of(o);
-    const Model model(o.model, kernels_of_kind(o.kernels));
+    const Model model(o.model, kernels_of_kind(o.kernels),
+                      o.weights == "f32"    ? MatrixType::kF32
+                      : o.weights == "bf16" ? MatrixType::kBF16
+                                            : MatrixType::kOfFile);
     if (o.has_tokens) {
         print_tokens(model, o.tokens);
     } else if (o.bench) {

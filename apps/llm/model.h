@@ -18,8 +18,8 @@ namespace halyard_llm {
 
 /** Of one file. It is only read after it is made, so that any number of sequences may use it, on any threads. */
 struct Model {
-    /** `kernels`: which compute it; null where those of a GPU do. Throws std::runtime_error with the file, what is wrong and what to do. */
-    Model(const std::string &path, const Kernels *kernels);
+    /** `kernels`: which compute it; null where those of a GPU do. `type`: what matrices are multiplied as. Throws std::runtime_error with the file, what is wrong and what to do. */
+    Model(const std::string &path, const Kernels *kernels, MatrixType type);
     Model(const Model &) = delete;
     Model &operator=(const Model &) = delete;
 

@@ -13,14 +13,28 @@ namespace halyard_llm {
 
 namespace {
 
+bool is_half(TensorType type) {
+    return type == TensorType::kF16 || type == TensorType::kBF16;
+}
+
 bool is_interleaved(TensorType type) {
-    return halyard_interleaved_bytes(int(block_size(type)->bytes)) > 0;
+    return is_half(type) || is_integers(type);
 }
 
 }  // namespace
 
-Panels panels_of(TensorType type, int k, int n) {
+bool is_integers(TensorType type) {
+    return block_size(type)->elements > 1;
+}
+
+BlockSize interleaved_block(TensorType type) {
+    constexpr int kBlock = 32;
     const BlockSize &size = *block_size(type);
+    return is_half(type) ? BlockSize{size.name, kBlock, kBlock * size.bytes} : size;
+}
+
+Panels panels_of(TensorType type, int k, int n) {
+    const BlockSize size = interleaved_block(type);
     return {halyard_interleaved_bytes(int(size.bytes)) * kInterleaved, k / size.elements, (int64_t(n) + kInterleaved - 1) / kInterleaved};
 }
 
@@ -42,7 +56,7 @@ Product::Product(const std::vector<const Matrix *> &matrices, bool joined) {
 
 void Product::add_interleaved(const std::vector<const Matrix *> &matrices) {
     const Matrix &first = *matrices.front();
-    const BlockSize &size = *block_size(first.type);
+    const BlockSize size = interleaved_block(first.type);
     const int64_t blocks = first.k / size.elements, column = blocks * size.bytes;
     int n = 0;
     for (const Matrix *m : matrices) {

@@ -19,6 +19,12 @@ namespace halyard_llm {
 /** Columns whose blocks are interleaved: the lanes of the widest vectors. */
 constexpr int kInterleaved = 16;
 
+/** Whether weights of a type are integers with scales. */
+bool is_integers(TensorType type);
+
+/** Blocks of a type as they are interleaved: of numbers of 16 bits, 32. */
+BlockSize interleaved_block(TensorType type);
+
 /** How interleaved blocks of k x n weights of a type lie: bytes of one of kInterleaved columns, blocks of a column, and panels of columns. */
 struct Panels {
     int64_t bytes, blocks, panels;
@@ -53,7 +59,7 @@ public:
     }
     /** Whether what a row becomes does not depend on how many others there are: integers of interleaved blocks are added up exactly. `exact`: by rows in f32. */
     bool is_by_row(bool exact) const {
-        return !exact && std::all_of(parts_.begin(), parts_.end(), [](const Part &p) { return p.interleaved; });
+        return !exact && std::all_of(parts_.begin(), parts_.end(), [](const Part &p) { return is_integers(p.type); });
     }
     const std::vector<Part> &parts() const {
         return parts_;

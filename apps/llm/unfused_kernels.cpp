@@ -2,6 +2,8 @@
 
 #include "llm_unfused_attention.h"
 #include "llm_unfused_decode_attention.h"
+#include "llm_unfused_bf16.h"
+#include "llm_unfused_f16.h"
 #include "llm_unfused_f32.h"
 #include "llm_unfused_gated_gelu_tanh.h"
 #include "llm_unfused_gated_silu.h"
@@ -38,6 +40,8 @@ const Kernels &unfused_kernels() {
          {HALYARD_LLM_KERNEL(llm_unfused_int8_q4_k), HALYARD_LLM_KERNEL(llm_unfused_q4_k)},
          {HALYARD_LLM_KERNEL(llm_unfused_int8_q5_k), HALYARD_LLM_KERNEL(llm_unfused_q5_k)},
          {HALYARD_LLM_KERNEL(llm_unfused_int8_q6_k), HALYARD_LLM_KERNEL(llm_unfused_q6_k)},
+         {HALYARD_LLM_KERNEL(llm_unfused_f16), HALYARD_LLM_KERNEL(llm_unfused_f16)},
+         {HALYARD_LLM_KERNEL(llm_unfused_bf16), HALYARD_LLM_KERNEL(llm_unfused_bf16)},
          {HALYARD_LLM_KERNEL(llm_unfused_f32), HALYARD_LLM_KERNEL(llm_unfused_f32)}},
         HALYARD_LLM_KERNEL(llm_unfused_rms_norm),
         HALYARD_LLM_KERNEL(llm_unfused_rope),

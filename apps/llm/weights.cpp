@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstring>
 #include <stdexcept>
 
 #include "dequantize.h"
@@ -37,7 +38,39 @@ std::vector<float> vector_if_there(const Gguf &file, const std::string &name, in
     return file.find(name) ? vector_of(file, name, count) : std::vector<float>();
 }
 
-Matrix matrix_of(const Gguf &file, const std::string &name, int k, int n) {
+// What a matrix becomes; of 16 bits, kernels take multiples of 32 elements.
+TensorType type_as(MatrixType asked, TensorType of_file, int k) {
+    constexpr int kBlock = 32;
+    const TensorType type = asked == MatrixType::kF32 ? TensorType::kF32 : asked == MatrixType::kBF16 ? TensorType::kBF16 : of_file;
+    switch (type) {
+    case TensorType::kF16:
+    case TensorType::kBF16: return k % kBlock == 0 ? type : TensorType::kF32;
+    case TensorType::kQ4_0:
+    case TensorType::kQ4_1:
+    case TensorType::kQ5_0:
+    case TensorType::kQ5_1:
+    case TensorType::kQ8_0:
+    case TensorType::kQ4_K:
+    case TensorType::kQ5_K:
+    case TensorType::kQ6_K: return type;
+    default: return TensorType::kF32;
+    }
+}
+
+std::vector<uint8_t> bytes_of(const std::vector<float> &values, TensorType type) {
+    std::vector<uint8_t> bytes(values.size() * size_t(block_size(type)->bytes));
+    if (type == TensorType::kF32) {
+        std::memcpy(bytes.data(), values.data(), bytes.size());
+        return bytes;
+    }
+    for (size_t i = 0; i < values.size(); i++) {
+        const uint16_t bits = float_to_bf16(values[i]);
+        std::memcpy(&bytes[2 * i], &bits, sizeof(bits));
+    }
+    return bytes;
+}
+
+Matrix matrix_of(const Gguf &file, const std::string &name, int k, int n, MatrixType asked) {
     const Tensor &tensor = file.tensor(name, {k, n});
     Matrix matrix;
     matrix.k = k;
@@ -46,20 +79,12 @@ Matrix matrix_of(const Gguf &file, const std::string &name, int k, int n) {
         throw std::runtime_error(fmt::format("{}: tensor '{}' has {} elements, and kernels take {}", shown(file.name()), shown(name),
                                              int64_t(k) * n, kMostElements));
     }
-    switch (tensor.type) {
-    case TensorType::kQ4_0:
-    case TensorType::kQ4_1:
-    case TensorType::kQ5_0:
-    case TensorType::kQ5_1:
-    case TensorType::kQ8_0:
-    case TensorType::kQ4_K:
-    case TensorType::kQ5_K:
-    case TensorType::kQ6_K:
-    case TensorType::kF32:
-        matrix.type = tensor.type;
+    matrix.type = type_as(asked, tensor.type, k);
+    if (matrix.type == tensor.type) {
         matrix.data = tensor.data;
-        break;
-    default: matrix.copy = floats_of(file, tensor); matrix.data = reinterpret_cast<const uint8_t *>(matrix.copy.data());
+    } else {
+        matrix.copy = bytes_of(floats_of(file, tensor), matrix.type);
+        matrix.data = matrix.copy.data();
     }
     return matrix;
 }
@@ -79,12 +104,12 @@ std::vector<float> frequencies_of(const Gguf &file, const Config &config, double
     return result;
 }
 
-Layer layer_of(const Gguf &file, const Config &config, int index) {
+Layer layer_of(const Gguf &file, const Config &config, int index, MatrixType asked) {
     const std::string block = fmt::format("blk.{}.", index);
     const int queries = config.heads * config.head_width, keys = config.key_heads * config.head_width;
     const auto vector = [&](const char *name, int count) { return vector_of(file, block + name, count); };
     const auto maybe = [&](const char *name, int count) { return vector_if_there(file, block + name, count); };
-    const auto matrix = [&](const char *name, int k, int n) { return matrix_of(file, block + name, k, n); };
+    const auto matrix = [&](const char *name, int k, int n) { return matrix_of(file, block + name, k, n, asked); };
     Layer layer;
     layer.attention_norm = vector("attn_norm.weight", config.width);
     layer.query = matrix("attn_q.weight", config.width, queries);
@@ -113,7 +138,7 @@ Layer layer_of(const Gguf &file, const Config &config, int index) {
 
 }  // namespace
 
-Weights::Weights(const Gguf &file, const Config &config) {
+Weights::Weights(const Gguf &file, const Config &config, MatrixType type) {
     words = &file.tensor("token_embd.weight", {config.width, config.vocabulary});
     std::vector<float> row;
     row.resize(size_t(block_size(words->type)->elements));
@@ -123,10 +148,10 @@ Weights::Weights(const Gguf &file, const Config &config) {
         throw std::runtime_error(fmt::format("{}: tensor 'token_embd.weight': {}", shown(file.name()), e.what()));
     }
     for (int i = 0; i < config.layers; i++) {
-        layers.push_back(layer_of(file, config, i));
+        layers.push_back(layer_of(file, config, i, type));
     }
     output_norm = vector_of(file, "output_norm.weight", config.width);
-    head = matrix_of(file, file.find("output.weight") ? "output.weight" : "token_embd.weight", config.width, config.vocabulary);
+    head = matrix_of(file, file.find("output.weight") ? "output.weight" : "token_embd.weight", config.width, config.vocabulary, type);
     frequencies = frequencies_of(file, config, double(config.rope_base), double(config.rope_factor), true);
     local_frequencies =
         config.local_rope_base > 0 ? frequencies_of(file, config, double(config.local_rope_base), 1, false) : std::vector<float>();

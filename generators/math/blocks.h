@@ -2,7 +2,7 @@
 #define HALYARD_MATH_BLOCKS_H
 
 /** \file
- * Weights of 4 to 8 bits, k x n, in blocks of 32 along k, as files have them: column after column, k innermost.
+ * Weights of 4 to 16 bits, k x n, in blocks of 32 along k, as files have them: column after column, k innermost.
  *
  * | format | argument | a weight |
  * | --- | --- | --- |
@@ -27,6 +27,8 @@
  *   j, j + 4 .. j + 28
  *   16 or 32 bytes of 32 elements, by fours, then of the next 32: byte i has element i in its low bits and element i + 16 in its high ones
  *
+ * Numbers of f16 and of bf16 (formats f16 and bf16) are blocks of 32 without a scale, of 64 bytes, and only interleaved: two neighbours in 4 bytes.
+ *
  * Of 16 bytes with q of 4 bits, byte i has element i in its low bits and element i + 16 in its high ones. Weights that are rounded to the
  * type of the rows have scales of that type too. The formats that begin with q
  * are the blocks of GGUF files (ggml/src/ggml-common.h of llama.cpp has their structs, ggml-quants.c what they stand for).
@@ -45,12 +47,12 @@
 
 namespace halyard {
 
-enum class BlockFormat { kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ8_0, kQ4K, kQ5K, kQ6K, kInt4, kInt8 };
+enum class BlockFormat { kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ8_0, kQ4K, kQ5K, kQ6K, kF16, kBF16, kInt4, kInt8 };
 
 inline std::map<std::string, BlockFormat> block_formats() {
     return {{"q4_0", BlockFormat::kQ4_0}, {"q4_1", BlockFormat::kQ4_1}, {"q5_0", BlockFormat::kQ5_0}, {"q5_1", BlockFormat::kQ5_1},
             {"q8_0", BlockFormat::kQ8_0}, {"q4_k", BlockFormat::kQ4K},  {"q5_k", BlockFormat::kQ5K},  {"q6_k", BlockFormat::kQ6K},
-            {"int4", BlockFormat::kInt4}, {"int8", BlockFormat::kInt8}};
+            {"f16", BlockFormat::kF16},   {"bf16", BlockFormat::kBF16}, {"int4", BlockFormat::kInt4}, {"int8", BlockFormat::kInt8}};
 }
 
 /** Where the parts of a block of a file are: their first bytes, -1 for what it lacks. */
@@ -71,6 +73,8 @@ inline BlockLayout block_layout(BlockFormat format) {
     case BlockFormat::kQ4K: return {4, 144, 256, 0, 0, 2, 4, 16, -1};
     case BlockFormat::kQ5K: return {5, 176, 256, 0, 0, 2, 4, 48, 16};
     case BlockFormat::kQ6K: return {6, 210, 256, 32, 208, -1, 192, 0, 128};
+    case BlockFormat::kF16:
+    case BlockFormat::kBF16: return {16, 64, 32, 0, -1, -1, -1, 0, -1};
     case BlockFormat::kInt4: return {4, 16, 32, 8, -1, -1, -1, 0, -1};
     default: return {8, 32, 32, 0, -1, -1, -1, 0, -1};
     }
@@ -84,15 +88,15 @@ struct PanelLayout {
 
 inline PanelLayout panel_layout(BlockFormat format) {
     const BlockLayout file = block_layout(format);
-    const int blocks = file.elements / 32, extra = file.bits == 8 ? 0 : file.bits - 4;
+    const int blocks = file.elements / 32, extra = file.bits < 8 ? file.bits - 4 : 0;
     PanelLayout panel = {};
     panel.scales = format == BlockFormat::kQ6K ? 2 : 1;
-    panel.minimum = 2;
-    panel.small = file.minimum >= 0 ? 4 : 2;
+    panel.minimum = file.scale >= 0 ? 2 : 0;
+    panel.small = panel.minimum + (file.minimum >= 0 ? 2 : 0);
     panel.small_minimum = panel.small + (file.small >= 0 ? panel.scales * blocks : 0);
     panel.high = panel.small_minimum + (file.small >= 0 && file.minimum >= 0 ? blocks : 0);
     panel.low = panel.high + 4 * extra * blocks;
-    panel.bytes = panel.low + (file.bits == 8 ? 32 : 16) * blocks;
+    panel.bytes = panel.low + 4 * (file.bits - extra) * blocks;
     return panel;
 }
 
@@ -140,9 +144,12 @@ public:
                 throw CompileError("interleaved is 8, 16 or 32 columns, or 0");
             }
             if (plain()) {
-                throw CompileError("interleaved weights are blocks of GGUF files: of a format that begins with q");
+                throw CompileError("interleaved weights are of the types of GGUF files, and not int4 or int8");
             }
             name_ += "_interleaved";
+        } else if (is_half()) {
+            throw CompileError(
+                "weights of f16 and bf16 are interleaved: take the schedule interleaved; as rows of columns, weights=nk of gemm has them");
         }
         bytes_ = generator.add_input<Buffer<>>(name_, format == BlockFormat::kInt8 ? Int(8) : UInt(8), plain() ? 2 : 3);
         if (plain()) {
@@ -171,6 +178,11 @@ public:
     /** Bits of a weight. */
     int bits() const {
         return layout_.bits;
+    }
+
+    /** Whether weights are numbers of f16 or bf16, which no scale belongs to. */
+    bool is_half() const {
+        return layout_.bits == 16;
     }
 
     /** Scales of a block of 32. */
@@ -228,7 +240,17 @@ public:
 
     /** Whether bits of a weight beyond the fourth are apart, and how many there are. */
     int high_bits() const {
-        return bits() == 8 ? 0 : bits() - 4;
+        return bits() < 8 ? bits() - 4 : 0;
+    }
+
+    /** Words of 4 bytes that four neighbours of both halves of an interleaved block are in: 1, where these share bytes, 2 or 4; */
+    int words() const {
+        return bits() < 8 ? 1 : bits() / 4;
+    }
+
+    /** and which of them a member is in. */
+    Halide::Expr word_at(const Halide::Expr &member, const Halide::Expr &half) const {
+        return words() == 1 ? Halide::Expr(0) : words() == 2 ? half : 2 * half + member / 2;
     }
 
     /** The same of interleaved blocks: element 4 group + member of a half. Columns beyond the last are what fills the last panel up. */
@@ -246,11 +268,13 @@ public:
         return low | raised(interleaved_byte(panel_.high, high_word(half), member, block, col), group, half);
     }
 
-    /** Of panel `panel` of columns that are interleaved, the bytes `unit` that elements 4 unit to 4 unit + 3 of a block are in, the bits of elements
-     * 16 further on in the high ones where they have 4; where they have 8, units 4 to 7 have those. Byte 4 lane + member is of member of a column. */
-    Halide::Expr panel_byte(const Halide::Expr &byte, const Halide::Expr &unit, const Halide::Expr &block,
+    /** Of panel `panel` of columns that are interleaved, the bytes of word `word` of words() that elements 4 group to 4 group + 3 of a block are in, the
+     * bits of elements 16 further on in the high ones where they have 4. Bytes 4 lane to 4 lane + 3 are of a column. */
+    Halide::Expr panel_byte(const Halide::Expr &byte, const Halide::Expr &group, const Halide::Expr &word, const Halide::Expr &block,
                             const Halide::Expr &panel) const {
-        return of_panel(panel_.low, unit_of_block(unit, block, bits() == 8 ? 8 : 4), 4, byte, block, panel);
+        using namespace Halide;
+        const Expr unit = words() == 1 ? group : words() == 2 ? 4 * word + group : 8 * (word / 2) + 2 * group + word % 2;
+        return of_panel(panel_.low, unit_of_block(unit, block, low_words()), 4, byte, block, panel);
     }
 
     /** Likewise of the bits beyond the fourth of a half, where there are two of them; of both halves where there is one. */
@@ -283,6 +307,9 @@ public:
                                  const Halide::Expr &half) const {
         using namespace Halide;
         const auto u32 = [](const Expr &e) { return cast<uint32_t>(e); };
+        if (is_half()) {
+            return half_of_word(word, member);
+        }
         const Expr upper = member >= 2;  // is in the upper 16 bits
         const Expr at = 8 * (member % 2) + (bits() == 8 ? Expr(0) : 4 * half);
         const Expr whole = bits() == 8 ? word ^ u32(Expr(0x80808080u)) : word;
@@ -309,6 +336,9 @@ public:
             }
             return concat_bits(bytes);
         };
+        if (is_half()) {
+            return half_of_word(word_of(panel_.low, i / 2), i);
+        }
         if (bits() == 8) {
             return cast<float>(cast<int32_t>(word_of(panel_.low, i / 4) << cast<uint32_t>(24 - 8 * member)) >> 24);
         }
@@ -483,10 +513,25 @@ private:
         return of_panel(first, unit, size, col % interleaved_ * size + at, block, col / interleaved_);
     }
 
+    // Words of 4 bytes of 32 elements, without bits that are apart.
+    int low_words() const {
+        return bits() < 8 ? 4 : bits();
+    }
+
+    // Number `member` % 2 of the two of 16 bits in a word, as f32.
+    Halide::Expr half_of_word(const Halide::Expr &word, const Halide::Expr &member) const {
+        using namespace Halide;
+        const Expr sixteen = cast<uint32_t>(16), odd = member % 2 == 1;
+        if (format_ == BlockFormat::kBF16) {
+            return reinterpret<float>(select(odd, word & cast<uint32_t>(Expr(0xffff0000u)), word << sixteen));
+        }
+        return from_bits(cast<uint16_t>(select(odd, word >> sixteen, word)));
+    }
+
     // Byte `member` of four of elements, or of their high bits.
     Halide::Expr interleaved_byte(int first, const Halide::Expr &four, const Halide::Expr &member, const Halide::Expr &block,
                                   const Halide::Expr &col) const {
-        const int count = first == panel_.low ? (bits() == 8 ? 8 : 4) : high_bits();
+        const int count = first == panel_.low ? low_words() : high_bits();
         return of_column(first, unit_of_block(four, block, count), 4, member, block, col);
     }
 

@@ -2,7 +2,7 @@
 #define HALYARD_MATH_LINEAR_BLOCKS_H
 
 /** \file
- * Weights of 4 to 8 bits in blocks along k (math/blocks.h) as the weights of a linear layer: multiplied as the f32 that they stand for,
+ * Weights of 4 to 16 bits in blocks along k (math/blocks.h) as the weights of a linear layer: multiplied as the f32 that they stand for,
  * rounded to the type of the rows, or as integers by rows in 8 bits (math/block_product.h).
  */
 
@@ -61,6 +61,9 @@ public:
         if (activations_ == Activations::kInt8 && rounded_) {
             throw CompileError("activations=int8 multiplies integers, and rounded=true weights that are rounded: one of them");
         }
+        if (activations_ == Activations::kInt8 && is_half()) {
+            throw CompileError("activations=int8 multiplies integers, and weights of f16 and bf16 are none: activations=exact");
+        }
         if (interleaved() != 0 && sums_ != BlockSums::kColumns && !target.has_gpu_feature()) {
             throw CompileError("interleaved weights are added up with sums=columns: take the schedule interleaved");
         }
@@ -109,9 +112,12 @@ private:
                          const Halide::Expr &given_row) const {
         using namespace Halide;
         constexpr int kParts = 4, kPart = kBlock / kParts;
-        const Expr scaled = own_product(interleaved_element(k, block, col), interleaved_scale(scales() > 1 ? k / kLanes : 0, block, col));
+        Expr value = interleaved_element(k, block, col);
+        if (!is_half()) {
+            value = own_product(value, interleaved_scale(scales() > 1 ? k / kLanes : 0, block, col));
+        }
         Func w_block = named("block"), quarter = named("quarter");
-        w_block(col, k, block) = has_minimum() ? scaled + interleaved_minimum(block, col) : scaled;
+        w_block(col, k, block) = has_minimum() ? value + interleaved_minimum(block, col) : value;
         const RDom r({{0, kPart}, {0, depth / kBlock}}, "k"), parts(0, kParts, "k");
         const Expr at = part * kPart + r.x;
         quarter(col, row, part) += rows(r.y * kBlock + at, row) * w_block(col, at, r.y);

@@ -18,34 +18,34 @@
 
 namespace halyard {
 
-/** Funcs that a schedule may keep in registers, of names that begin with `name`: _bytes(byte, group, half, place, panel), where bits of a weight are
- * apart _high_bytes too, _scale_bytes and, where there are minima, _minimum_bytes(byte, group, place, panel), which are the same for all groups; where they
- * are multiplied by others, _scale_small(lane, which, group, place, panel) and _minimum_small, which has no `which`; what is made of them,
- * _scale and _minimum, likewise; and an f32, _element(member, group, half, place, lane, panel). Where bytes have what is of both halves of a
- * block, `half` is 0. */
+/** Funcs that a schedule may keep in registers, of names that begin with `name`: _bytes(byte, group, word, place, panel), where bits of a weight are
+ * apart _high_bytes(byte, group, half, place, panel) too; unless weights have no scale, _scale_bytes and, where there are minima, _minimum_bytes(byte,
+ * group, place, panel), which are the same for all groups; where they are multiplied by others, _scale_small(lane, which, group, place, panel) and
+ * _minimum_small, which has no `which`; what is made of them, _scale and _minimum, likewise; and an f32, _element(member, group, half, place, lane,
+ * panel). Where high bytes have what is of both halves of a block, `half` is 0. */
 class PanelWeights {
 public:
     /** `place`: variables that say which block along the depth is meant, and `block` that in them. */
     PanelWeights(const BlockWeights &weights, const std::string &name, const std::vector<Halide::Var> &place, const Halide::Expr &block)
         : element(name + "_element"), place_(place) {
         using namespace Halide;
-        const bool of_halves = weights.bits() == 8, high_of_halves = weights.high_bits() == 2;
         Func bytes(name + "_bytes"), high(name + "_high_bytes");
-        bytes(with_place({byte, group, half}, {panel})) =
-            weights.panel_byte(byte, of_halves ? 4 * half + group : Expr(group), block, panel);
+        bytes(with_place({byte, group, word}, {panel})) = weights.panel_byte(byte, group, word, block, panel);
         if (weights.high_bits() > 0) {
             high(with_place({byte, group, half}, {panel})) = weights.panel_high_byte(byte, half, block, panel);
         }
-        const auto word_of = [&](const Func &func, bool halves) {
+        const auto word_of = [&](const Func &func, const Expr &which_word) {
             std::vector<Expr> four;
             for (int i = 0; i < 4; i++) {
-                four.push_back(func(with_place(std::vector<Expr>{4 * lane + i, group, halves ? Expr(half) : Expr(0)}, {panel})));
+                four.push_back(func(with_place(std::vector<Expr>{4 * lane + i, group, which_word}, {panel})));
             }
             return concat_bits(four);
         };
-        const Expr more = weights.high_bits() > 0 ? word_of(high, high_of_halves) : Expr();
-        const Expr q = weights.element_of_word(word_of(bytes, of_halves), more, member, group, half);
-        Expr value = q * scale_of(name + "_scale", weights, block);
+        const Expr more = weights.high_bits() > 0 ? word_of(high, weights.high_bits() == 2 ? Expr(half) : Expr(0)) : Expr();
+        Expr value = weights.element_of_word(word_of(bytes, weights.word_at(member, half)), more, member, group, half);
+        if (!weights.is_half()) {
+            value = value * scale_of(name + "_scale", weights, block);
+        }
         if (weights.has_minimum()) {
             value = value + minimum_of(name + "_minimum", weights, block);
         }
@@ -102,7 +102,7 @@ private:
     }
 
     std::vector<Halide::Var> place_;
-    Halide::Var byte{"byte"}, member{"member"}, group{"group"}, half{"half"}, lane{"lane"}, panel{"panel"}, which{"which"};
+    Halide::Var byte{"byte"}, member{"member"}, group{"group"}, half{"half"}, word{"word"}, lane{"lane"}, panel{"panel"}, which{"which"};
 };
 
 /** Where a thread stands along the depth: member of a group of four neighbours, group, half of a block, and the block, which is that of a part in its

@@ -3,7 +3,10 @@
 local gemm_q = {}
 
 -- The formats that there are.
-gemm_q.formats = tune { "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k", default = "q4_0" }
+gemm_q.formats = tune { "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k", "f16", "bf16", default = "q4_0" }
+
+-- Words of 4 bytes that a column's four neighbours of both halves of a block are in, where these do not share bytes.
+local words = { q8_0 = 2, f16 = 4, bf16 = 4 }
 
 -- Computes a Func of few rows by threads, which have neighbouring columns of a panel, elements of a word, and some blocks of the depth: a
 -- load brings the words of `near` columns, which become f32 in registers, for all rows. Loads of several blocks are under way together.
@@ -79,7 +82,7 @@ function gemm_q.by_threads(y, partial, gathered, p, o)
       w.element:unroll("near"):unroll("member"):unroll("half"):unroll "turn"
     end
     loaded(w.bytes, 4 * p.near)
-    w.bytes:bound_extent("half", p.format == "q8_0" and 2 or 1):unroll "half"
+    w.bytes:bound_extent("word", words[p.format] or 1):unroll "word"
     if w.high then
       loaded(w.high, 4 * p.near)
       w.high:bound_extent("half", p.format == "q6_k" and 2 or 1):unroll "half"

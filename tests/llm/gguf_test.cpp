@@ -34,7 +34,7 @@ void load(const std::vector<uint8_t> &bytes) {
     }
     const Config config = read_config(file);
     const Tokenizer tokenizer(file);
-    const Weights weights(file, config);
+    const Weights weights(file, config, sum % 8 == 0 ? MatrixType::kBF16 : MatrixType::kOfFile);
     std::vector<int32_t> tokens;
     tokenizer.encode("abc <|im_start|> 12\xC3\xA9\xFF", true, &tokens);
     for (const int32_t token : tokens) {

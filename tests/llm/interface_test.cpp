@@ -94,6 +94,8 @@ TEST_CASE("a model may be freed before its contexts") {
 
 TEST_CASE("what is wrong is a code with a text") {
     halyard_llm_model *none = nullptr;
+    CHECK(halyard_llm_load_as("nowhere.gguf", halyard_llm_weights(3), &none) == HALYARD_LLM_BAD_ARGUMENT);
+    CHECK_THAT(halyard_llm_last_error(), Contains("enum halyard_llm_weights"));
     CHECK(halyard_llm_load("/nowhere.gguf", &none) == HALYARD_LLM_BAD_MODEL);
     CHECK(none == nullptr);
     CHECK_THAT(halyard_llm_last_error(), Contains("/nowhere.gguf"));

@@ -1,6 +1,6 @@
-/* logits exact|int8 CACHE MODEL FIRST MORE TOKEN...: reads FIRST tokens at once and the others one by one, then MORE of the most probable ones;
+/* logits KIND CACHE MODEL FIRST MORE TOKEN...: reads FIRST tokens at once and the others one by one, then MORE of the most probable ones;
  * writes the logits behind each of these reads as f32 to standard output, and the tokens that it took to standard error. CACHE is a number of
- * enum halyard_llm_cache. */
+ * enum halyard_llm_cache. KIND is exact, int8: rows are in 8 bits, or bf16 or f32, which weights are made. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +13,16 @@ static int fail(void) {
     return 1;
 }
 
+static enum halyard_llm_weights weights_of(const char *kind) {
+    return strcmp(kind, "bf16") == 0  ? HALYARD_LLM_WEIGHTS_BF16
+           : strcmp(kind, "f32") == 0 ? HALYARD_LLM_WEIGHTS_F32
+                                      : HALYARD_LLM_WEIGHTS_OF_FILE;
+}
+
 int main(int argc, char **argv) {
     struct halyard_llm_model *model = NULL;
     struct halyard_llm_context *context = NULL;
-    if (argc < 7 || halyard_llm_load(argv[3], &model) != 0 ||
+    if (argc < 7 || halyard_llm_load_as(argv[3], weights_of(argv[1]), &model) != 0 ||
         halyard_llm_context_new_with_cache(model, 0, (enum halyard_llm_cache)atoi(argv[2]), &context) != 0 ||
         halyard_llm_set_int8(context, strcmp(argv[1], "int8") == 0) != 0) {
         return fail();

@@ -1,5 +1,7 @@
 """A decoder in numpy, in float64, from a GGUF file: the formulas of the papers, one after the other."""
 
+import copy
+
 import numpy as np
 from gguf_file import read
 
@@ -8,6 +10,18 @@ class Reference:
     def __init__(self, path):
         self.keys, self.tensors = read(path)
         self.arch = self.keys["general.architecture"].decode()
+
+    def of_bf16(self):
+        """The same with matrices that are rounded to bf16; embeddings stay as they are."""
+        other = copy.copy(self)
+        other.tensors = dict(self.tensors)
+        other.tensors.setdefault("output.weight", self.tensors["token_embd.weight"])
+        for name, values in other.tensors.items():
+            if values.ndim == 2 and name != "token_embd.weight":
+                bits = values.astype("<f4").view("<u4")
+                rounded = (bits + 0x7fff + ((bits >> 16) & 1)) & 0xffff0000
+                other.tensors[name] = rounded.astype("<u4").view("<f4").astype(float)
+        return other
 
     def key(self, name, otherwise=None):
         return self.keys.get(f"{self.arch}.{name}", otherwise)

@@ -116,6 +116,9 @@ int element_of_file(const BlockLayout &f, const Column &byte, int i) {
     if (f.bytes == 34) {
         return byte(2 + i);
     }
+    if (f.bits == 16) {
+        return byte(2 * i) + 256 * byte(2 * i + 1);
+    }
     if (f.bytes == 210) {
         return bits_at(byte(64 * (i / 128) + 32 * (j % 2) + l), j % 4 < 2 ? 0 : 4, 4) +
                16 * bits_at(byte(128 + 32 * (i / 128) + l), 2 * (j % 4), 2);
@@ -142,6 +145,9 @@ int element_of_panel(const BlockLayout &f, const Column &byte, int i) {
     if (f.bits == 8) {
         return byte(high + i);
     }
+    if (f.bits == 16) {
+        return byte(4 * (i / 2) + i % 2 * 2) + 256 * byte(4 * (i / 2) + i % 2 * 2 + 1);
+    }
     const int low = bits_at(byte(high + 4 * (f.bits - 4) * blocks + 16 * j + l % 16), l / 16 * 4, 4);
     const int of_high = f.bits == 5   ? bits_at(byte(high + 4 * j + l % 4), l / 4, 1)
                         : f.bits == 6 ? bits_at(byte(high + 8 * j + 4 * (l / 16) + l % 4), 2 * (l % 16 / 4), 2)
@@ -150,9 +156,10 @@ int element_of_panel(const BlockLayout &f, const Column &byte, int i) {
 }
 
 TEST_CASE("blocks of some columns are interleaved, and come back to the bit") {
-    for (const BlockLayout f : {BlockLayout{18, 32, 4, 1, 0, 18}, BlockLayout{20, 32, 4, 2, 0, 20}, BlockLayout{22, 32, 5, 1, 0, 22},
-                                BlockLayout{24, 32, 5, 2, 0, 24}, BlockLayout{34, 32, 8, 1, 0, 34}, BlockLayout{144, 256, 4, 2, 16, 148},
-                                BlockLayout{176, 256, 5, 2, 16, 180}, BlockLayout{210, 256, 6, 1, 16, 210}}) {
+    for (const BlockLayout f :
+         {BlockLayout{18, 32, 4, 1, 0, 18}, BlockLayout{20, 32, 4, 2, 0, 20}, BlockLayout{22, 32, 5, 1, 0, 22},
+          BlockLayout{24, 32, 5, 2, 0, 24}, BlockLayout{34, 32, 8, 1, 0, 34}, BlockLayout{144, 256, 4, 2, 16, 148},
+          BlockLayout{176, 256, 5, 2, 16, 180}, BlockLayout{210, 256, 6, 1, 16, 210}, BlockLayout{64, 32, 16, 0, 0, 64}}) {
         for (const int columns : {8, 16, 32}) {
             for (const int n : {1, 16, 45}) {
                 INFO(f.bytes << " " << columns << " " << n);

@@ -23,7 +23,7 @@ namespace {
 
 // Of interleaved blocks, by way of those that a file has.
 std::vector<float> floats_of(const Product::Part &part) {
-    const BlockSize &size = *block_size(part.type);
+    const BlockSize size = interleaved_block(part.type);
     const Panels p = panels_of(part.type, part.k, part.n);
     std::vector<uint8_t> blocks(size_t(p.blocks * size.bytes) * size_t(part.n));
     BufferView<3> from(kByteType, part.data, dim(p.bytes, 1), dim(p.blocks, p.bytes), dim(p.panels, p.blocks * p.bytes));

@@ -33,6 +33,14 @@ const char *halyard_llm_last_error(void);
 
 /** The file is mapped, and has to stay as it is until halyard_llm_free(), and that of all contexts of the model. */
 int halyard_llm_load(const char *path, struct halyard_llm_model **model);
+
+/** What matrices are multiplied as: as the file has them, of 4 to 8 bits, 16 or 32; or as f32 or bf16, rounded to the nearest, that is made of them
+ * when the model is loaded, and takes memory of its own. */
+enum halyard_llm_weights { HALYARD_LLM_WEIGHTS_OF_FILE = 0, HALYARD_LLM_WEIGHTS_F32 = 1, HALYARD_LLM_WEIGHTS_BF16 = 2 };
+
+/** The same as halyard_llm_load(), with other weights than the file's. */
+int halyard_llm_load_as(const char *path, enum halyard_llm_weights weights, struct halyard_llm_model **model);
+
 /** Contexts of the model go on; the last one that is freed lets its memory go. Null is nothing. */
 void halyard_llm_free(struct halyard_llm_model *model);
 
