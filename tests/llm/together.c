@@ -1,6 +1,7 @@
-/* together MODEL SEQUENCES FARTHEST STEPS: reads prompts of 1 to FARTHEST tokens, each twice, and then most probable tokens, STEPS of each: of
- * one copy together, of the other alone. Every second sequence may be a token longer. Now and then a sequence has no turn, and one is another, which begins anew. Writes how many logits
- * and tokens differ, which has to be none, and how many were compared, and how long a step took of each, in microseconds. */
+/* together MODEL SEQUENCES FARTHEST STEPS [CACHE...]: reads prompts of 1 to FARTHEST tokens, each twice, and then most probable tokens, STEPS of
+ * each: of one copy together, of the other alone. Their caches are of these numbers of enum halyard_llm_cache in turn, or of f16. Every second sequence may be
+ * a token longer. Now and then a sequence has no turn, and one is another, which begins anew. Writes how many logits and tokens differ, which
+ * has to be none, and how many were compared, and how long a step took of each, in microseconds. */
 
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
@@ -28,7 +29,8 @@ static double now(void) {
 static struct halyard_llm_model *model;
 static struct halyard_llm_context *alone[kMost], *together[kMost];
 static int32_t next[kMost];
-static int length;
+static int length, caches = 1;
+static enum halyard_llm_cache cache_of[kMost] = {HALYARD_LLM_CACHE_F16};
 
 static void begin(int i, int tokens) {
     int32_t prompt[kMostTokens];
@@ -38,20 +40,24 @@ static void begin(int i, int tokens) {
     struct halyard_llm_context **const both[] = {&alone[i], &together[i]};
     for (int copy = 0; copy < 2; copy++) {
         halyard_llm_context_free(*both[copy]);
-        need(halyard_llm_context_new(model, length + i % 2, both[copy]));
+        need(halyard_llm_context_new_with_cache(model, length + i % 2, cache_of[i % caches], both[copy]));
         need(halyard_llm_feed(*both[copy], prompt, (size_t)tokens));
     }
     need(halyard_llm_sample(alone[i], &next[i]));
 }
 
 int main(int argc, char **argv) {
-    if (argc != 5) {
+    if (argc < 5 || argc > 5 + kMost) {
         return 2;
     }
     need(halyard_llm_load(argv[1], &model));
     const int sequences = atoi(argv[2]), farthest = atoi(argv[3]), steps = atoi(argv[4]);
     if (sequences < 2 || sequences > kMost || farthest < 3 || farthest > kMostTokens) {
         return 2;
+    }
+    for (int i = 5; i < argc; i++) {
+        cache_of[i - 5] = (enum halyard_llm_cache)atoi(argv[i]);
+        caches = i - 4;
     }
     const size_t row = (size_t)halyard_llm_vocabulary(model);
     length = farthest + steps;

@@ -39,18 +39,21 @@ CudaDecoder::Input::Input(int count, int width)
       bytes(rows + size_t(count) * size_t(width) * sizeof(float)) {}
 
 CudaDecoder::CudaDecoder(const Model &model, int length, const Precision &precision)
-    : Sequence(model.config, length), model_(model), weights_(WeightsOnDevice::of(model)) {
+    : Sequence(model.config, length), model_(model), weights_(WeightsOnDevice::of(model)), cache_(precision.cache) {
     set_exact(precision.exact);
-    if (precision.cache != CacheType::kF16) {
-        throw std::runtime_error("on a GPU keys and values are kept in f16");
+    if (cache_ == CacheType::kF32) {
+        throw std::runtime_error("on a GPU keys and values are kept in f16, bf16 or 8 bits");
     }
-    const int64_t elements = cache_elements(heads_of(0));
-    if (elements > INT32_MAX / 2) {
+    const HeadsOnDevice heads = heads_of(0);
+    if (cache_bytes(heads) > INT32_MAX || cache_elements(heads) > INT32_MAX / 2) {
         fail_too_long();
     }
     const Stream::Used used(stream_);
     constexpr size_t kElement = 2, kLayerAlignment = 512;
-    layer_bytes_ = rounded_up(size_t(elements) * kElement, kLayerAlignment);
+    layer_bytes_ = rounded_up(size_t(cache_bytes(heads)), kLayerAlignment);
+    if (cache_ != CacheType::kF16) {
+        wide_cache_.reserve(size_t(cache_elements(heads)) * kElement);
+    }
     const size_t bytes = layer_bytes_ * size_t(config_.layers) + rounded_up(size_t(config_.vocabulary) * sizeof(float), kLayerAlignment);
     slot_ = Slots::take(&model, bytes, int(std::min<size_t>(kMostBeside, INT32_MAX / (bytes / kElement))));  // indices have 32 bits
     scratch_.reserve(kScratch);
@@ -267,6 +270,7 @@ void CudaDecoder::upload_draw(const Sampler::Draw &draw) {
 
 HeadsOnDevice CudaDecoder::heads_of(int layer) const {
     HeadsOnDevice h;
+    h.cache = cache_;
     h.width = config_.head_width;
     h.heads = config_.heads;
     h.key_heads = config_.key_heads;
@@ -291,11 +295,31 @@ CudaDecoder::AttentionOf CudaDecoder::attention_of_prompt(int rows, int keys) {
     return [=](int layer) {
         const HeadsOnDevice heads = heads_of(layer);
         const uint64_t cache = cache_of(layer);
+        HeadsOnDevice seen = heads;
+        seen.cache = CacheType::kF16;
+        const bool wide = heads.cache != seen.cache;
+        const uint64_t keys_and_values = wide ? wide_cache_.address() : cache;
+        seen.places = wide ? keys : heads.places;
         return Attention{results, [=] {
                              turn_on_device(heads, qkv, positions, rows, q, cache);
-                             attend_on_device(heads, q, rows, cache, keys, results);
+                             if (wide) {
+                                 widen_cache_on_device(heads, cache, keys, keys_and_values);
+                             }
+                             attend_on_device(seen, q, rows, keys_and_values, keys, results);
                          }};
     };
+}
+
+// A token's queries, keys and values, and attention over all keys by kernels for many of them.
+void CudaDecoder::queue_decode(const HeadsOnDevice &heads, uint64_t qkv, uint64_t position, uint64_t cache, int keys, uint64_t length,
+                               uint64_t results) {
+    if (heads.cache == CacheType::kF16) {
+        turn_one_on_device(heads, qkv, position, cache);
+        decode_on_device(heads, behind_cache(heads, cache), cache, keys, length, results);
+    } else {
+        turn_on_device(heads, qkv, position, 1, q_.address(), cache);
+        decode_on_device(heads, q_.address(), cache, keys, length, results);
+    }
 }
 
 CudaDecoder::AttentionOf CudaDecoder::attention_of_token(int keys) {
@@ -307,10 +331,7 @@ CudaDecoder::AttentionOf CudaDecoder::attention_of_token(int keys) {
         if (is_for_one_block(heads, keys)) {
             return Attention{behind_cache(heads, cache), [=] { few_keys_on_device(heads, qkv, cache, keys, length); }};
         }
-        return Attention{results, [=] {
-                             turn_one_on_device(heads, qkv, position, cache);
-                             decode_on_device(heads, cache, keys, length, results);
-                         }};
+        return Attention{results, [=] { queue_decode(heads, qkv, position, cache, keys, length, results); }};
     };
 }
 
@@ -347,7 +368,7 @@ void CudaDecoder::queue_layers(int rows, uint64_t positions, uint64_t x, const A
         const Attention attention = attention_of(i);
         const uint64_t context = attention.results;
         const int seen = std::min(heads.window > 0 ? heads.window : position_, position_);
-        step({"attention", 4.0 * heads.key_heads * heads.width * seen, 4.0 * heads.heads * heads.width * seen, attention.queue});
+        step({"attention", double(bytes_of_token(heads)) * seen, 4.0 * heads.heads * heads.width * seen, attention.queue});
         add("attention's output", layer.attention_output, layer.after_attention, [=, &layer](const Added &more, uint64_t y) {
             if (is_fused(layer.attention_output, rows)) {
                 multiply_half_on_device(context, layer.attention_output, rows, more, y);

@@ -2,7 +2,7 @@
 #define HALYARD_LLM_CUDA_DECODER_H
 
 /** \file
- * A sequence on a GPU. Rows are f32, keys and values f16; a token of generation is one CUDA graph.
+ * A sequence on a GPU. Rows are f32, keys and values f16, bf16 or of 8 bits; a token of generation is one CUDA graph.
  */
 
 #include <functional>
@@ -45,7 +45,7 @@ public:
     static constexpr int kMostTogether = kMany - 1;
     /** Whether a token of each can be fed by one pass: heads of their caches lie alike, too. */
     bool is_beside(const CudaDecoder &other) const {
-        return length_ == other.length_ && slot_->is_beside(*other.slot_);
+        return length_ == other.length_ && cache_ == other.cache_ && slot_->is_beside(*other.slot_);
     }
     /** Feeds a token to each of at most so many sequences that are beside each other, and waits: the same bits as feed() of each. Where it throws,
      * their tokens have to be rewound. */
@@ -111,6 +111,8 @@ private:
     }
 
     HeadsOnDevice heads_of(int layer) const;
+    void queue_decode(const HeadsOnDevice &heads, uint64_t qkv, uint64_t position, uint64_t cache, int keys, uint64_t length,
+                      uint64_t results);
     void step(TokenStep step);
     void queue_token(int keys);
     int keys_for(int end) const;
@@ -135,6 +137,7 @@ private:
     int rows_ = 0;
     bool downloaded_ = false;
 
+    const CacheType cache_;
     size_t layer_bytes_ = 0;
     std::unique_ptr<const Slots::Taken> slot_;        // caches of the layers, and then the logits
     std::map<std::pair<int, int>, Recorded> graphs_;  // by rows, and the keys that they are for
@@ -143,6 +146,7 @@ private:
     mutable bool is_queued_ = false;  // something may be under way on the stream
     Recorded largest_graph_, draw_graph_;
     std::vector<uint8_t> input_values_;
+    halyard_apps::DeviceBlock wide_cache_;  // of a layer, as f16, where it is something else
     halyard_apps::DeviceBlock input_, scratch_, x_, next_, normed_, qkv_, q_, context_, half_context_, half_rows_, gate_up_, inner_, all_,
         draw_, token_, angles_, together_logits_, together_likeliest_;
     uint64_t last_x_ = 0;                      // where the rows are behind the last layer

@@ -19,7 +19,11 @@
 #include "llm_cuda_attention_64.h"
 #include "llm_cuda_attention_any.h"
 #include "llm_cuda_decode.h"
+#include "llm_cuda_decode_bf16.h"
+#include "llm_cuda_decode_int8.h"
 #include "llm_cuda_decode_window.h"
+#include "llm_cuda_decode_window_bf16.h"
+#include "llm_cuda_decode_window_int8.h"
 #include "llm_cuda_f32.h"
 #include "llm_cuda_gated_gelu_tanh.h"
 #include "llm_cuda_gated_silu.h"
@@ -28,12 +32,20 @@
 #include "llm_cuda_rms_norm.h"
 #include "llm_cuda_sample.h"
 #include "llm_cuda_turn_halves.h"
+#include "llm_cuda_turn_halves_bf16.h"
+#include "llm_cuda_turn_halves_int8.h"
 #include "llm_cuda_turn_halves_one.h"
 #include "llm_cuda_turn_neighbours.h"
+#include "llm_cuda_turn_neighbours_bf16.h"
+#include "llm_cuda_turn_neighbours_int8.h"
 #include "llm_cuda_turn_neighbours_one.h"
 #include "llm_cuda_turn_normed.h"
+#include "llm_cuda_turn_normed_bf16.h"
+#include "llm_cuda_turn_normed_int8.h"
 #include "llm_cuda_turn_normed_one.h"
 #include "llm_cuda_widen.h"
+#include "llm_cuda_widen_bf16.h"
+#include "llm_cuda_widen_int8.h"
 
 namespace halyard_llm {
 
@@ -84,11 +96,22 @@ DeviceView<3> angles_of(int pairs, uint64_t angles, int rows) {
     return DeviceView<3>(kFloat, angles, dim(pairs, 1), dim(2, pairs), dim(rows, 2 * int64_t(pairs)));
 }
 
-/** Keys, or values, of `keys` tokens of a cache. */
-DeviceView<4> of_cache(const HeadsOnDevice &h, uint64_t kv, int keys, bool values) {
+halide_type_t stored_type(const HeadsOnDevice &h) {
+    return h.cache == CacheType::kBF16 ? kBFloat : h.cache == CacheType::kInt8 ? kInt8 : kHalf;
+}
+
+/** Keys and values of `keys` tokens of a cache; or, with `count` of 1, keys or values. */
+DeviceView<4> of_cache(const HeadsOnDevice &h, uint64_t kv, int keys, int first, int count) {
     const int64_t head = int64_t(h.width) * h.places, all = head * h.key_heads;
-    return DeviceView<4>(kHalf, kv + (values ? uint64_t(all) * 2 : 0), dim(h.width, 1), dim(keys, h.width), dim(h.key_heads, head),
-                         dim(1, all));
+    return DeviceView<4>(stored_type(h), kv + uint64_t(first * all * stored_type(h).bytes()), dim(h.width, 1), dim(keys, h.width),
+                         dim(h.key_heads, head), dim(count, all));
+}
+
+/** Their scales. */
+DeviceView<3> scales_of(const HeadsOnDevice &h, uint64_t kv, int keys, int first, int count) {
+    const int64_t all = int64_t(h.places) * h.key_heads;
+    return DeviceView<3>(kFloat, behind_cache(h, kv) + uint64_t(first * all) * sizeof(float), dim(keys, 1), dim(h.key_heads, h.places),
+                         dim(count, all));
 }
 
 /** Keys, values, and what stands behind them of one token. */
@@ -185,28 +208,53 @@ void gate_on_device(bool gelu, uint64_t gate_up, int columns, int rows, uint64_t
 }
 
 int64_t cache_elements(const HeadsOnDevice &h) {
-    return int64_t(h.width) * (2 * int64_t(h.places) * h.key_heads + kMany * int64_t(h.heads));
+    return 2 * int64_t(h.places) * h.key_heads * h.width;
+}
+
+int64_t cache_bytes(const HeadsOnDevice &h) {
+    const int64_t rows = 2 * int64_t(h.places) * h.key_heads, end = int64_t(behind_cache(h, 0));
+    switch (h.cache) {
+    case CacheType::kF16: return end + int64_t(kMany) * h.heads * h.width * kHalf.bytes();
+    case CacheType::kInt8: return end + rows * int64_t(sizeof(float));
+    default: return end;
+    }
+}
+
+int64_t bytes_of_token(const HeadsOnDevice &h) {
+    const int64_t scale = h.cache == CacheType::kInt8 ? sizeof(float) : 0;
+    return 2 * int64_t(h.key_heads) * (int64_t(h.width) * stored_type(h).bytes() + scale);
 }
 
 uint64_t behind_cache(const HeadsOnDevice &h, uint64_t cache) {
-    return cache + uint64_t(2 * int64_t(h.places) * h.key_heads * h.width) * 2;
+    constexpr int64_t kScale = sizeof(float);  // which is aligned
+    const int64_t bytes = cache_elements(h) * stored_type(h).bytes();
+    return cache + uint64_t((bytes + kScale - 1) / kScale * kScale);
 }
 
 void turn_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t positions, int rows, uint64_t q, uint64_t cache) {
-    const int64_t heads = h.heads + 2 * h.key_heads, head = int64_t(h.width) * h.places;
     const auto heads_of = [&](halide_type_t type, uint64_t at, int64_t count) {
         return DeviceView<3>(type, at, dim(h.width, 1), dim(count, h.width), dim(rows, count * h.width));
     };
-    auto qkv_heads = heads_of(kFloat, qkv, heads), q_heads = heads_of(kHalf, q, h.heads);
+    auto qkv_heads = heads_of(kFloat, qkv, h.heads + 2 * int64_t(h.key_heads)), q_heads = heads_of(kHalf, q, h.heads);
     Vector at(kInt, positions, rows);
     auto turns = angles_of(h.pairs, h.angles, rows);
-    DeviceView<4> kv(kHalf, cache, dim(h.width, 1), dim(h.places, h.width), dim(h.key_heads, head), dim(2, head * h.key_heads));
-    if (h.query_norm) {
-        Vector query_weight(kFloat, h.query_norm, h.width), key_weight(kFloat, h.key_norm, h.width);
-        check_cuda(llm_cuda_turn_normed(qkv_heads, at, turns, query_weight, key_weight, h.eps, q_heads, kv), "positions");
-        return;
+    auto kv = of_cache(h, cache, h.places, 0, 2);
+    const auto turn = [&](auto *normed, auto *halves, auto *neighbours, auto &...outputs) {
+        if (h.query_norm) {
+            Vector query_weight(kFloat, h.query_norm, h.width), key_weight(kFloat, h.key_norm, h.width);
+            check_cuda(normed(qkv_heads, at, turns, query_weight, key_weight, h.eps, outputs...), "positions");
+        } else {
+            check_cuda((h.halves ? halves : neighbours)(qkv_heads, at, turns, outputs...), "positions");
+        }
+    };
+    if (h.cache == CacheType::kInt8) {
+        auto scales = scales_of(h, cache, h.places, 0, 2);
+        turn(llm_cuda_turn_normed_int8, llm_cuda_turn_halves_int8, llm_cuda_turn_neighbours_int8, q_heads, kv, scales);
+    } else if (h.cache == CacheType::kBF16) {
+        turn(llm_cuda_turn_normed_bf16, llm_cuda_turn_halves_bf16, llm_cuda_turn_neighbours_bf16, q_heads, kv);
+    } else {
+        turn(llm_cuda_turn_normed, llm_cuda_turn_halves, llm_cuda_turn_neighbours, q_heads, kv);
     }
-    check_cuda((h.halves ? llm_cuda_turn_halves : llm_cuda_turn_neighbours)(qkv_heads, at, turns, q_heads, kv), "positions");
 }
 
 void turn_one_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t position, uint64_t cache) {
@@ -223,18 +271,38 @@ void turn_one_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t position,
     check_cuda((h.halves ? llm_cuda_turn_halves_one : llm_cuda_turn_neighbours_one)(qkv_heads, at, turns, h.key_heads, all), "position");
 }
 
-void decode_on_device(const HeadsOnDevice &h, uint64_t cache, int keys, uint64_t length, uint64_t y) {
-    auto queries = of_rows(h, kHalf, behind_cache(h, cache), 1), out = of_rows(h, kHalf, y, 1);
-    auto k = of_cache(h, cache, keys, false), v = of_cache(h, cache, keys, true);
+void decode_on_device(const HeadsOnDevice &h, uint64_t q, uint64_t cache, int keys, uint64_t length, uint64_t y) {
+    auto queries = of_rows(h, kHalf, q, 1), out = of_rows(h, kHalf, y, 1);
+    auto k = of_cache(h, cache, keys, 0, 1), v = of_cache(h, cache, keys, 1, 1);
     Vector lengths(kInt, length, 1);
-    check_cuda(h.window > 0 ? llm_cuda_decode_window(queries, k, v, h.scale, lengths, h.window - 1, 0, out)
-                            : llm_cuda_decode(queries, k, v, h.scale, lengths, out),
-               "attention of one query");
+    const auto decode = [&](auto *windowed, auto *all, auto &...scales) {
+        check_cuda(h.window > 0 ? windowed(queries, k, v, h.scale, scales..., lengths, h.window - 1, 0, out)
+                                : all(queries, k, v, h.scale, scales..., lengths, out),
+                   "attention of one query");
+    };
+    if (h.cache == CacheType::kInt8) {
+        auto k_scales = scales_of(h, cache, keys, 0, 1), v_scales = scales_of(h, cache, keys, 1, 1);
+        decode(llm_cuda_decode_window_int8, llm_cuda_decode_int8, k_scales, v_scales);
+    } else if (h.cache == CacheType::kBF16) {
+        decode(llm_cuda_decode_window_bf16, llm_cuda_decode_bf16);
+    } else {
+        decode(llm_cuda_decode_window, llm_cuda_decode);
+    }
+}
+
+void widen_cache_on_device(const HeadsOnDevice &h, uint64_t cache, int keys, uint64_t y) {
+    HeadsOnDevice wide = h;
+    wide.cache = CacheType::kF16;
+    wide.places = keys;
+    auto from = of_cache(h, cache, keys, 0, 2), to = of_cache(wide, y, keys, 0, 2);
+    check_cuda(h.cache == CacheType::kInt8 ? llm_cuda_widen_int8(from, scales_of(h, cache, keys, 0, 2), to) : llm_cuda_widen_bf16(from, to),
+               "keys and values as f16");
 }
 
 bool is_for_one_block(const HeadsOnDevice &h, int keys) {
     constexpr int kAtOnce = 32768, kFewKeys = 256;  // elements of keys of a head that threads have at once (attend.lua)
-    return (h.width == 64 || h.width == 128 || h.width == 256) && (keys * h.width <= kAtOnce || keys <= kFewKeys);
+    return h.cache == CacheType::kF16 && (h.width == 64 || h.width == 128 || h.width == 256) &&
+           (keys * h.width <= kAtOnce || keys <= kFewKeys);
 }
 
 void angles_on_device(uint64_t positions, uint64_t frequencies, int pairs, int rows, uint64_t angles) {
@@ -266,7 +334,7 @@ void few_keys_of_several_on_device(const HeadsOnDevice &h, uint64_t qkv, const T
     auto turns = angles_of(h.pairs, h.angles, tokens.count);
     DeviceView<1> lengths(kInt, tokens.lengths, dim(tokens.count, kStep));
     const auto caches = [&] {
-        return DeviceView<3>(kHalf, tokens.cache, dim(h.width, 1), dim(cache_elements(h) / h.width, h.width),
+        return DeviceView<3>(kHalf, tokens.cache, dim(h.width, 1), dim(cache_bytes(h) / kElement / h.width, h.width),
                              dim(tokens.places, tokens.stride / kElement));
     };
     auto read = caches(), written = caches();
@@ -289,7 +357,7 @@ void few_keys_of_several_on_device(const HeadsOnDevice &h, uint64_t qkv, const T
 
 void attend_on_device(const HeadsOnDevice &h, uint64_t q, int rows, uint64_t cache, int keys, uint64_t y) {
     auto queries = of_rows(h, kHalf, q, rows), out = of_rows(h, kHalf, y, rows);
-    auto k = of_cache(h, cache, keys, false), v = of_cache(h, cache, keys, true);
+    auto k = of_cache(h, cache, keys, 0, 1), v = of_cache(h, cache, keys, 1, 1);
     const auto kernel = h.width == 64    ? llm_cuda_attention_64
                         : h.width == 128 ? llm_cuda_attention_128
                         : h.width == 256 ? llm_cuda_attention_256

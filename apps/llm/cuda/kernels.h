@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernel_table.h"
 #include "weights_on_device.h"
 
 namespace halyard_llm {
@@ -50,6 +51,7 @@ void gate_on_device(bool gelu, uint64_t gate_up, int columns, int rows, uint64_t
 
 /** How heads lie, and what is done to them. */
 struct HeadsOnDevice {
+    CacheType cache = CacheType::kF16;
     int width = 0, heads = 0, key_heads = 0, places = 0;  // `places` of the cache
     float scale = 0;
     int window = 0;  // keys that a query sees, its own among them; 0: all before it
@@ -60,23 +62,26 @@ struct HeadsOnDevice {
     float eps = 0;
 };
 
-/** Elements of f16 of a layer's cache: [width, places, key_heads, keys and values]; behind it a token's queries or
- * results, and then results of tokens of kMany - 1 sequences. */
+/** Elements of a layer's cache: [width, places, key_heads, keys and values]. */
 int64_t cache_elements(const HeadsOnDevice &h);
-/** Where these are. */
+/** Bytes of it and of what stands behind it: in 8 bits scales, f32 [places, key_heads, keys and values]; in f16 a token's queries or results, and then
+ * results of tokens of kMany - 1 sequences, as all are rows of one array that kernels write. */
+int64_t cache_bytes(const HeadsOnDevice &h);
 uint64_t behind_cache(const HeadsOnDevice &h, uint64_t cache);
+/** Bytes of a token's keys, values and scales. */
+int64_t bytes_of_token(const HeadsOnDevice &h);
 
 /** Queries, keys and values of `rows` tokens, side by side in a row of qkv: queries turned to q, in f16, keys turned and values to their places
  * in the cache. */
 void turn_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t positions, int rows, uint64_t q, uint64_t cache);
 
-/** The same of one token, whose queries go behind the cache (behind_cache()). */
+/** The same of one token and a cache of f16, behind which queries go (behind_cache()). */
 void turn_one_on_device(const HeadsOnDevice &h, uint64_t qkv, uint64_t position, uint64_t cache);
 
-/** The queries behind the cache over the first *length keys in it, of which `keys` are at least as many; y is f16. */
-void decode_on_device(const HeadsOnDevice &h, uint64_t cache, int keys, uint64_t length, uint64_t y);
+/** A token's queries, in f16, over the first *length keys of a cache, of which `keys` are at least as many; y is f16. */
+void decode_on_device(const HeadsOnDevice &h, uint64_t q, uint64_t cache, int keys, uint64_t length, uint64_t y);
 
-/** Whether few_keys_on_device() does such heads, and the fewer kernels that it takes outweigh that a head is one block's work. */
+/** Whether few_keys_on_device() does such heads, of a cache of f16, and the fewer kernels that it takes outweigh that a head is one block's work. */
 bool is_for_one_block(const HeadsOnDevice &h, int keys);
 
 /** Cosines and sines of positions: [pairs, 2, rows]. */
@@ -99,7 +104,10 @@ constexpr int kLengthStep = 64;
 /** The same as few_keys_on_device() of each, to the bit. */
 void few_keys_of_several_on_device(const HeadsOnDevice &h, uint64_t qkv, const TokensOnDevice &tokens, int keys);
 
-/** Queries in f16, which are those of the last of `keys` tokens; y is f16. */
+/** The first `keys` keys and values of a cache of another type as one of f16 that has so many places. */
+void widen_cache_on_device(const HeadsOnDevice &h, uint64_t cache, int keys, uint64_t y);
+
+/** Queries in f16 over a cache of f16, which are those of the last of `keys` tokens; y is f16. */
 void attend_on_device(const HeadsOnDevice &h, uint64_t q, int rows, uint64_t cache, int keys, uint64_t y);
 
 /** The first of the largest of `count` logits of each row goes to *token, -1 where one is NaN. */

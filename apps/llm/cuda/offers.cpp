@@ -5,7 +5,8 @@ namespace halyard_llm {
 
 const Offers &offers() {
     static const Offers all = {
-        "llm_cuda", "Language models from GGUF files, computed by Halyard kernels on a GPU.", {"f16"}, {}, false, false, true};
+        "llm_cuda", "Language models from GGUF files, computed by Halyard kernels on a GPU.", {"f16", "bf16", "int8"}, {}, false, false,
+        true};
     return all;
 }
 

@@ -88,9 +88,8 @@ void CudaDecoder::pass_tokens(const std::vector<Next> &tokens) {
 CudaDecoder::AttentionOf CudaDecoder::attention_of_tokens(const std::vector<Next> &tokens, const std::vector<Group> &groups) {
     return [this, lengths = input_.address(), tokens, groups](int layer) {
         const HeadsOnDevice of_layer = heads_of(layer);
-        const uint64_t queries = behind_cache(of_layer, cache_of(layer)),
-                       of_token = uint64_t(of_layer.width) * uint64_t(of_layer.heads) * 2;
-        const uint64_t results = queries + of_token;
+        const uint64_t of_token = uint64_t(of_layer.width) * uint64_t(of_layer.heads) * 2;
+        const uint64_t results = cache_ == CacheType::kF16 ? behind_cache(of_layer, cache_of(layer)) + of_token : half_context_.address();
         const auto queue = [=] {
             const uint64_t of_row = uint64_t(of_layer.width) * uint64_t(of_layer.heads + 2 * of_layer.key_heads) * sizeof(float);
             for (const Group &group : groups) {
@@ -116,8 +115,8 @@ CudaDecoder::AttentionOf CudaDecoder::attention_of_tokens(const std::vector<Next
                 }
                 for (int i = group.first; i < group.first + group.count; i++) {
                     const uint64_t cache = tokens[size_t(i)].decoder->cache_of(layer), own = lengths + uint64_t(i) * kLengthStep;
-                    turn_one_on_device(heads_from(i), qkv_.address() + uint64_t(i) * of_row, own + TogetherInput::kPosition, cache);
-                    decode_on_device(of_layer, cache, group.keys, own, results + uint64_t(i) * of_token);
+                    queue_decode(heads_from(i), qkv_.address() + uint64_t(i) * of_row, own + TogetherInput::kPosition, cache, group.keys,
+                                 own, results + uint64_t(i) * of_token);
                 }
             }
         };

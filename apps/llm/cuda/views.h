@@ -15,7 +15,8 @@ namespace halyard_llm {
 using halyard_apps::DeviceView;
 using halyard_apps::dim;
 
-constexpr halide_type_t kFloat{halide_type_float, 32}, kHalf{halide_type_float, 16}, kByte{halide_type_uint, 8}, kInt{halide_type_int, 32};
+constexpr halide_type_t kFloat{halide_type_float, 32}, kHalf{halide_type_float, 16}, kBFloat{halide_type_bfloat, 16},
+    kByte{halide_type_uint, 8}, kInt8{halide_type_int, 8}, kInt{halide_type_int, 32};
 
 class Vector : public DeviceView<1> {
 public:

@@ -2,6 +2,7 @@
 
 #include <Halide.h>
 
+#include "head_rounding.h"
 #include "math/elements.h"
 
 namespace {
@@ -29,15 +30,13 @@ public:
             y(d, head, token) = store_as(type, x(d, head, token));
             return;
         }
-        constexpr float kMost = 127;
         RDom r(0, x.dim(0).extent(), "depth");
         largest(head, token) = 0.0f;
         largest(head, token) = max(largest(head, token), abs(x(r, head, token)));
         const Expr most = largest(head, token);
-        inverse(head, token) = select(most > 0, kMost / most, 0.0f);
-        const Expr rounded = round(x(d, head, token) * inverse(head, token));
-        y(d, head, token) = cast<int8_t>(clamp(rounded, -kMost, kMost));
-        (*scale)(head, token) = most / kMost;
+        inverse(head, token) = halyard_llm::inverse_head_scale(most);
+        y(d, head, token) = halyard_llm::rounded_to_8_bits(x(d, head, token), inverse(head, token));
+        (*scale)(head, token) = halyard_llm::head_scale(most);
         scale->dim(0).set_stride(Expr());
         y.dim(0).set_bounds(0, x.dim(0).extent());
     }

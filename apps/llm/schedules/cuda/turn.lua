@@ -1,5 +1,5 @@
 -- Queries, keys and values on their way from their product to attention, a block a head of a token. The rms of heads, where these
--- are normed, is computed in a kernel before.
+-- are normed, is computed in a kernel before, and the largest element of each where they are rounded to 8 bits.
 
 local reduce = require "lib.gpu_reduce"
 
@@ -13,6 +13,10 @@ return schedule "turn" {
       k.inverse:compute_root():gpu_blocks { "head", "token" }
       reduce.in_block(k.squares, "depth", { at = { k.inverse, "head" }, threads = 32, vector = 2, unroll = 1 })
     end
+    if k:has "most" then
+      k.most:compute_root():gpu_blocks { "head", "token" }
+      reduce.in_block(k.largest, "of_head", { at = { k.most, "head" }, threads = 32, vector = 1, unroll = 1 })
+    end
     local function by_heads(stage, blocks)
       stage:split("i", p.threads, "guard", "chunk", "thread")
       stage:reorder("thread", "chunk", table.unpack(blocks)):gpu_blocks(blocks):gpu_threads("thread"):never_partition_all()
@@ -25,6 +29,11 @@ return schedule "turn" {
       by_heads(k.q, { "head", "token" })
       k.kv:gpu_blocks { "head", "part" }:gpu_threads "i"
       by_heads(k.kv:update(0), { "head", "r_x", "r_y" })
+      if k:has "kv_scale" then
+        k.kv_scale:gpu_blocks { "head", "part" }:gpu_threads "place"
+        k.kv_scale:update(0):split("head", 32, "guard", "chunk", "thread")
+        k.kv_scale:update(0):reorder("thread", "chunk", "r_x", "r_y"):gpu_blocks { "r_x", "r_y" }:gpu_threads("thread"):never_partition_all()
+      end
     end
   end,
 }
