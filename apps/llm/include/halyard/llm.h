@@ -64,14 +64,14 @@ int halyard_llm_text(const struct halyard_llm_model *model, int32_t token, char 
 /** Whether a text ends with this token. */
 int halyard_llm_is_end(const struct halyard_llm_model *model, int32_t token);
 
-/** A sequence of up to `length` tokens; 0: what the model was made for, but 4096 at most. */
+/** A sequence of up to `length` tokens; 0: what the model was made for, but 4096 at most. Keys and values are kept in f32, on a GPU in f16. */
 int halyard_llm_context_new(const struct halyard_llm_model *model, int length, struct halyard_llm_context **context);
 
-/** What keys and values are kept as. By 16 bits a long sequence takes half of the memory, and reads half of it for each token; by 8, where
- * each head of a token has a scale, a quarter. */
+/** What keys and values are kept as. By 16 bits a long sequence takes half of the memory of f32, and reads half of it for each token; by 8, where
+ * each head of a token has a scale, a quarter. On a GPU there is no f32. */
 enum halyard_llm_cache { HALYARD_LLM_CACHE_F32 = 0, HALYARD_LLM_CACHE_F16 = 1, HALYARD_LLM_CACHE_BF16 = 2, HALYARD_LLM_CACHE_INT8 = 3 };
 
-/** The same with another cache than f32. */
+/** The same with a cache of this type. */
 int halyard_llm_context_new_with_cache(const struct halyard_llm_model *model, int length, enum halyard_llm_cache cache,
                                        struct halyard_llm_context **context);
 /** Not while a call with the context runs on another thread. Null is nothing. */
