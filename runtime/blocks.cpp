@@ -197,10 +197,11 @@ struct BlockFormat {
 };
 
 const BlockFormat *block_format(int64_t bytes) {
-    static constexpr BlockFormat formats[] = {
-        {18, 32, 4, 1, 0, false, 0, 0, 2, 0},    {20, 32, 4, 2, 0, false, 0, 0, 4, 0},          {22, 32, 5, 1, 0, false, 0, 0, 6, 2},
-        {24, 32, 5, 2, 0, false, 0, 0, 8, 4},    {34, 32, 8, 1, 0, false, 0, 0, 2, 0},          {144, 256, 4, 2, 8, true, 0, 4, 16, 0},
-        {176, 256, 5, 2, 8, true, 0, 4, 48, 16}, {210, 256, 6, 1, 16, false, 208, 192, 0, 128}, {64, 32, 16, 0, 0, false, 0, 0, 0, 0}};
+    static constexpr BlockFormat formats[] = {{18, 32, 4, 1, 0, false, 0, 0, 2, 0},    {20, 32, 4, 2, 0, false, 0, 0, 4, 0},
+                                              {22, 32, 5, 1, 0, false, 0, 0, 6, 2},    {24, 32, 5, 2, 0, false, 0, 0, 8, 4},
+                                              {34, 32, 8, 1, 0, false, 0, 0, 2, 0},    {144, 256, 4, 2, 8, true, 0, 4, 16, 0},
+                                              {176, 256, 5, 2, 8, true, 0, 4, 48, 16}, {210, 256, 6, 1, 16, false, 208, 192, 0, 128},
+                                              {64, 32, 16, 0, 0, false, 0, 0, 0, 0},   {128, 32, 32, 0, 0, false, 0, 0, 0, 0}};
     for (const BlockFormat &format : formats) {
         if (format.bytes == bytes) {
             return &format;
@@ -393,8 +394,8 @@ const char *why_not_interleave(const halide_buffer_t *blocks, const halide_buffe
     }
     const BlockFormat *const format = block_format(blocks->dim[0].extent);
     if (!format) {
-        return "blocks have 18 bytes (Q4_0), 20 (Q4_1), 22 (Q5_0), 24 (Q5_1), 34 (Q8_0), 144 (Q4_K), 176 (Q5_K), 210 (Q6_K) or 64 (F16 and "
-               "BF16)";
+        return "blocks have 18 bytes (Q4_0), 20 (Q4_1), 22 (Q5_0), 24 (Q5_1), 34 (Q8_0), 144 (Q4_K), 176 (Q5_K), 210 (Q6_K), 64 (F16 and "
+               "BF16) or 128 (F32)";
     }
     const int64_t of_panel = interleaved->dim[0].extent, bytes = format->interleaved();
     const int64_t columns = of_panel % bytes == 0 ? of_panel / bytes : 0;

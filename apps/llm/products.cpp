@@ -30,7 +30,7 @@ bool is_integers(TensorType type) {
 BlockSize interleaved_block(TensorType type) {
     constexpr int kBlock = 32;
     const BlockSize &size = *block_size(type);
-    return is_half(type) ? BlockSize{size.name, kBlock, kBlock * size.bytes} : size;
+    return is_integers(type) ? size : BlockSize{size.name, kBlock, kBlock * size.bytes};
 }
 
 Panels panels_of(TensorType type, int k, int n) {

@@ -22,7 +22,7 @@ constexpr int kInterleaved = 16;
 /** Whether weights of a type are integers with scales. */
 bool is_integers(TensorType type);
 
-/** Blocks of a type as they are interleaved: of numbers of 16 bits, 32. */
+/** Blocks of a type as they are interleaved: of numbers without a scale, 32. */
 BlockSize interleaved_block(TensorType type);
 
 /** How interleaved blocks of k x n weights of a type lie: bytes of one of kInterleaved columns, blocks of a column, and panels of columns. */

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
@@ -57,15 +58,22 @@ TensorType type_as(MatrixType asked, TensorType of_file, int k) {
     }
 }
 
+float rounded_to_bf16(float value) {
+    const uint32_t bits = uint32_t(float_to_bf16(value)) << 16;
+    float rounded;
+    std::memcpy(&rounded, &bits, sizeof(rounded));
+    return rounded;
+}
+
 std::vector<uint8_t> bytes_of(const std::vector<float> &values, TensorType type) {
     std::vector<uint8_t> bytes(values.size() * size_t(block_size(type)->bytes));
-    if (type == TensorType::kF32) {
-        std::memcpy(bytes.data(), values.data(), bytes.size());
-        return bytes;
-    }
     for (size_t i = 0; i < values.size(); i++) {
-        const uint16_t bits = float_to_bf16(values[i]);
-        std::memcpy(&bytes[2 * i], &bits, sizeof(bits));
+        if (type == TensorType::kBF16) {
+            const uint16_t bits = float_to_bf16(values[i]);
+            std::memcpy(&bytes[i * sizeof(bits)], &bits, sizeof(bits));
+        } else {
+            std::memcpy(&bytes[i * sizeof(float)], &values[i], sizeof(float));
+        }
     }
     return bytes;
 }
@@ -80,10 +88,15 @@ Matrix matrix_of(const Gguf &file, const std::string &name, int k, int n, Matrix
                                              int64_t(k) * n, kMostElements));
     }
     matrix.type = type_as(asked, tensor.type, k);
-    if (matrix.type == tensor.type) {
+    const bool rounded = asked == MatrixType::kBF16 && tensor.type != TensorType::kBF16;  // also where f32 has to hold it
+    if (matrix.type == tensor.type && !rounded) {
         matrix.data = tensor.data;
     } else {
-        matrix.copy = bytes_of(floats_of(file, tensor), matrix.type);
+        std::vector<float> values = floats_of(file, tensor);
+        if (rounded) {
+            std::transform(values.begin(), values.end(), values.begin(), rounded_to_bf16);
+        }
+        matrix.copy = bytes_of(values, matrix.type);
         matrix.data = matrix.copy.data();
     }
     return matrix;

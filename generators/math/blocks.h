@@ -2,7 +2,7 @@
 #define HALYARD_MATH_BLOCKS_H
 
 /** \file
- * Weights of 4 to 16 bits, k x n, in blocks of 32 along k, as files have them: column after column, k innermost.
+ * Weights of 4 to 32 bits, k x n, in blocks of 32 along k, as files have them: column after column, k innermost.
  *
  * | format | argument | a weight |
  * | --- | --- | --- |
@@ -27,7 +27,7 @@
  *   j, j + 4 .. j + 28
  *   16 or 32 bytes of 32 elements, by fours, then of the next 32: byte i has element i in its low bits and element i + 16 in its high ones
  *
- * Numbers of f16 and of bf16 (formats f16 and bf16) are blocks of 32 without a scale, of 64 bytes, and only interleaved: two neighbours in 4 bytes.
+ * Numbers of f16, bf16 and f32 (formats of these names) are blocks of 32 without a scale, and only interleaved: one after the other in 4 bytes.
  *
  * Of 16 bytes with q of 4 bits, byte i has element i in its low bits and element i + 16 in its high ones. Weights that are rounded to the
  * type of the rows have scales of that type too. The formats that begin with q
@@ -47,12 +47,13 @@
 
 namespace halyard {
 
-enum class BlockFormat { kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ8_0, kQ4K, kQ5K, kQ6K, kF16, kBF16, kInt4, kInt8 };
+enum class BlockFormat { kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ8_0, kQ4K, kQ5K, kQ6K, kF16, kBF16, kF32, kInt4, kInt8 };
 
 inline std::map<std::string, BlockFormat> block_formats() {
     return {{"q4_0", BlockFormat::kQ4_0}, {"q4_1", BlockFormat::kQ4_1}, {"q5_0", BlockFormat::kQ5_0}, {"q5_1", BlockFormat::kQ5_1},
             {"q8_0", BlockFormat::kQ8_0}, {"q4_k", BlockFormat::kQ4K},  {"q5_k", BlockFormat::kQ5K},  {"q6_k", BlockFormat::kQ6K},
-            {"f16", BlockFormat::kF16},   {"bf16", BlockFormat::kBF16}, {"int4", BlockFormat::kInt4}, {"int8", BlockFormat::kInt8}};
+            {"f16", BlockFormat::kF16},   {"bf16", BlockFormat::kBF16}, {"f32", BlockFormat::kF32},   {"int4", BlockFormat::kInt4},
+            {"int8", BlockFormat::kInt8}};
 }
 
 /** Where the parts of a block of a file are: their first bytes, -1 for what it lacks. */
@@ -75,6 +76,7 @@ inline BlockLayout block_layout(BlockFormat format) {
     case BlockFormat::kQ6K: return {6, 210, 256, 32, 208, -1, 192, 0, 128};
     case BlockFormat::kF16:
     case BlockFormat::kBF16: return {16, 64, 32, 0, -1, -1, -1, 0, -1};
+    case BlockFormat::kF32: return {32, 128, 32, 0, -1, -1, -1, 0, -1};
     case BlockFormat::kInt4: return {4, 16, 32, 8, -1, -1, -1, 0, -1};
     default: return {8, 32, 32, 0, -1, -1, -1, 0, -1};
     }
@@ -147,9 +149,9 @@ public:
                 throw CompileError("interleaved weights are of the types of GGUF files, and not int4 or int8");
             }
             name_ += "_interleaved";
-        } else if (is_half()) {
-            throw CompileError(
-                "weights of f16 and bf16 are interleaved: take the schedule interleaved; as rows of columns, weights=nk of gemm has them");
+        } else if (is_float()) {
+            throw CompileError("weights of f16, bf16 and f32 are interleaved: take the schedule interleaved; as rows of columns, "
+                               "weights=nk of gemm has them");
         }
         bytes_ = generator.add_input<Buffer<>>(name_, format == BlockFormat::kInt8 ? Int(8) : UInt(8), plain() ? 2 : 3);
         if (plain()) {
@@ -180,9 +182,9 @@ public:
         return layout_.bits;
     }
 
-    /** Whether weights are numbers of f16 or bf16, which no scale belongs to. */
-    bool is_half() const {
-        return layout_.bits == 16;
+    /** Whether weights are numbers of f16, bf16 or f32, which no scale belongs to. */
+    bool is_float() const {
+        return layout_.bits >= 16;
     }
 
     /** Scales of a block of 32. */
@@ -243,14 +245,15 @@ public:
         return bits() < 8 ? bits() - 4 : 0;
     }
 
-    /** Words of 4 bytes that four neighbours of both halves of an interleaved block are in: 1, where these share bytes, 2 or 4; */
+    /** Words of 4 bytes that four neighbours of both halves of an interleaved block are in: 1, where these share bytes, 2, 4 or 8; */
     int words() const {
         return bits() < 8 ? 1 : bits() / 4;
     }
 
     /** and which of them a member is in. */
     Halide::Expr word_at(const Halide::Expr &member, const Halide::Expr &half) const {
-        return words() == 1 ? Halide::Expr(0) : words() == 2 ? half : 2 * half + member / 2;
+        const int of_half = words() / 2;
+        return words() == 1 ? Halide::Expr(0) : of_half * half + member * of_half / 4;
     }
 
     /** The same of interleaved blocks: element 4 group + member of a half. Columns beyond the last are what fills the last panel up. */
@@ -273,7 +276,8 @@ public:
     Halide::Expr panel_byte(const Halide::Expr &byte, const Halide::Expr &group, const Halide::Expr &word, const Halide::Expr &block,
                             const Halide::Expr &panel) const {
         using namespace Halide;
-        const Expr unit = words() == 1 ? group : words() == 2 ? 4 * word + group : 8 * (word / 2) + 2 * group + word % 2;
+        const int of_half = words() / 2;
+        const Expr unit = words() == 1 ? group : 4 * of_half * (word / of_half) + of_half * group + word % of_half;
         return of_panel(panel_.low, unit_of_block(unit, block, low_words()), 4, byte, block, panel);
     }
 
@@ -307,8 +311,8 @@ public:
                                  const Halide::Expr &half) const {
         using namespace Halide;
         const auto u32 = [](const Expr &e) { return cast<uint32_t>(e); };
-        if (is_half()) {
-            return half_of_word(word, member);
+        if (is_float()) {
+            return float_of_word(word, member);
         }
         const Expr upper = member >= 2;  // is in the upper 16 bits
         const Expr at = 8 * (member % 2) + (bits() == 8 ? Expr(0) : 4 * half);
@@ -336,8 +340,8 @@ public:
             }
             return concat_bits(bytes);
         };
-        if (is_half()) {
-            return half_of_word(word_of(panel_.low, i / 2), i);
+        if (is_float()) {
+            return float_of_word(word_of(panel_.low, i * bits() / 32), i);
         }
         if (bits() == 8) {
             return cast<float>(cast<int32_t>(word_of(panel_.low, i / 4) << cast<uint32_t>(24 - 8 * member)) >> 24);
@@ -518,9 +522,12 @@ private:
         return bits() < 8 ? 4 : bits();
     }
 
-    // Number `member` % 2 of the two of 16 bits in a word, as f32.
-    Halide::Expr half_of_word(const Halide::Expr &word, const Halide::Expr &member) const {
+    // The number in a word, or of two of 16 bits number `member` % 2, as f32.
+    Halide::Expr float_of_word(const Halide::Expr &word, const Halide::Expr &member) const {
         using namespace Halide;
+        if (format_ == BlockFormat::kF32) {
+            return reinterpret<float>(word);
+        }
         const Expr sixteen = cast<uint32_t>(16), odd = member % 2 == 1;
         if (format_ == BlockFormat::kBF16) {
             return reinterpret<float>(select(odd, word & cast<uint32_t>(Expr(0xffff0000u)), word << sixteen));

@@ -2,7 +2,7 @@
 #define HALYARD_MATH_LINEAR_BLOCKS_H
 
 /** \file
- * Weights of 4 to 16 bits in blocks along k (math/blocks.h) as the weights of a linear layer: multiplied as the f32 that they stand for,
+ * Weights of 4 to 32 bits in blocks along k (math/blocks.h) as the weights of a linear layer: multiplied as the f32 that they stand for,
  * rounded to the type of the rows, or as integers by rows in 8 bits (math/block_product.h).
  */
 
@@ -61,8 +61,8 @@ public:
         if (activations_ == Activations::kInt8 && rounded_) {
             throw CompileError("activations=int8 multiplies integers, and rounded=true weights that are rounded: one of them");
         }
-        if (activations_ == Activations::kInt8 && is_half()) {
-            throw CompileError("activations=int8 multiplies integers, and weights of f16 and bf16 are none: activations=exact");
+        if (activations_ == Activations::kInt8 && is_float()) {
+            throw CompileError("activations=int8 multiplies integers, and weights of f16, bf16 and f32 are none: activations=exact");
         }
         if (interleaved() != 0 && sums_ != BlockSums::kColumns && !target.has_gpu_feature()) {
             throw CompileError("interleaved weights are added up with sums=columns: take the schedule interleaved");
@@ -113,7 +113,7 @@ private:
         using namespace Halide;
         constexpr int kParts = 4, kPart = kBlock / kParts;
         Expr value = interleaved_element(k, block, col);
-        if (!is_half()) {
+        if (!is_float()) {
             value = own_product(value, interleaved_scale(scales() > 1 ? k / kLanes : 0, block, col));
         }
         Func w_block = named("block"), quarter = named("quarter");

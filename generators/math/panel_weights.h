@@ -43,7 +43,7 @@ public:
         };
         const Expr more = weights.high_bits() > 0 ? word_of(high, weights.high_bits() == 2 ? Expr(half) : Expr(0)) : Expr();
         Expr value = weights.element_of_word(word_of(bytes, weights.word_at(member, half)), more, member, group, half);
-        if (!weights.is_half()) {
+        if (!weights.is_float()) {
             value = value * scale_of(name + "_scale", weights, block);
         }
         if (weights.has_minimum()) {

@@ -3,10 +3,10 @@
 local gemm_q = {}
 
 -- The formats that there are.
-gemm_q.formats = tune { "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k", "f16", "bf16", default = "q4_0" }
+gemm_q.formats = tune { "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k", "f16", "bf16", "f32", default = "q4_0" }
 
 -- Words of 4 bytes that a column's four neighbours of both halves of a block are in, where these do not share bytes.
-local words = { q8_0 = 2, f16 = 4, bf16 = 4 }
+local words = { q8_0 = 2, f16 = 4, bf16 = 4, f32 = 8 }
 
 -- Computes a Func of few rows by threads, which have neighbouring columns of a panel, elements of a word, and some blocks of the depth: a
 -- load brings the words of `near` columns, which become f32 in registers, for all rows. Loads of several blocks are under way together.

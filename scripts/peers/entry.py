@@ -12,7 +12,8 @@ import dataclasses
 import inspect
 import typing
 
-FAMILIES = ("norms", "softmax and losses", "GEMM", "attention", "convolution", "elementwise", "blocks", "application", "whole models")
+FAMILIES = ("norms", "softmax and losses", "GEMM", "attention", "convolution", "elementwise", "blocks", "application", "whole models",
+            "language models")
 TYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16"}
 
 

@@ -58,6 +58,7 @@ MODELS = {
     "llama3": ("llama", {"layers": 2, "width": 64, "inner": 96, "heads": 4, "key_heads": 4}, "F16", ["Q4_0", "Q8_0"], "Q4_0"),
     "qwen2": ("qwen2", {"layers": 2, "width": 64, "inner": 96, "heads": 4, "key_heads": 1, "head_width": 64}, "Q4_0", ["Q8_0", "F32"], "Q8_0"),
     "qwen3": ("qwen3", {"layers": 2, "width": 64, "inner": 64, "heads": 4, "key_heads": 2, "head_width": 64}, "BF16", ["BF16", "F16"], None),
+    "odd": ("llama", {"layers": 1, "width": 72, "inner": 88, "heads": 2, "key_heads": 1}, "F16", ["F16", "F32", "BF16"], None),
     "gemma3": ("gemma3", {"layers": 7, "width": 64, "inner": 64, "heads": 2, "key_heads": 1, "head_width": 48, "window": 9}, "Q5_0",
                ["Q5_1", "Q4_1"], None),
     "k_quants": ("llama", {"layers": 1, "width": 256, "inner": 256, "heads": 2, "key_heads": 1}, "Q6_K", ["Q4_K", "Q5_K", "Q6_K"], None),

@@ -273,23 +273,26 @@ TEST_CASE("what a kernel does before it waits for the last one", "[passes]") {
 // The compiler moves loads of arrays that are said to be nobody else's over the wait, to either side.
 TEST_CASE("a kernel that waits in its midst has loads in order", "[passes]") {
     using namespace Internal;
-    const auto arrays_in_order = [](const std::set<std::string> &constant) {
-        const auto load = [](const std::string &name) {
-            return Load::make(Float(32), name, 0, Buffer<>(), Parameter(), const_true(), ModulusRemainder());
+    const auto arrays_in_order = [](const std::set<std::string> &constant, const Type &of_w) {
+        const auto load = [](const Type &type, const std::string &name) {
+            return Load::make(type, name, 0, Buffer<>(), Parameter(), const_true(), ModulusRemainder());
         };
         halyard::Kernel kernel;
         for (const char *name : {"w", "a", "y"}) {
             kernel.arguments.emplace_back();
             kernel.arguments.back().name = name;
             kernel.arguments.back().is_buffer = true;
+            kernel.arguments.back().is_written = name == std::string("y");
+            kernel.arguments.back().type = name == std::string("w") ? of_w : Float(32);
         }
-        const Expr product = Variable::make(Float(32), "x") * load("a");
-        kernel.body = LetStmt::make("x", load("w"), Store::make("y", product, 0, Parameter(), const_true(), ModulusRemainder()));
+        const Expr product = cast<float>(Variable::make(of_w, "x")) * load(Float(32), "a");
+        kernel.body = LetStmt::make("x", load(of_w, "w"), Store::make("y", product, 0, Parameter(), const_true(), ModulusRemainder()));
         halyard::wait_for_last(kernel, {{}, constant});
         return std::count_if(kernel.arguments.begin(), kernel.arguments.end(), [](const auto &a) { return a.is_in_order; });
     };
-    CHECK(arrays_in_order({}) == 0);
-    CHECK(arrays_in_order({"w"}) == 2);  // all but w, which nobody writes meanwhile
+    CHECK(arrays_in_order({}, UInt(8)) == 0);
+    CHECK(arrays_in_order({"w"}, UInt(8)) == 2);    // all but w, which nobody writes meanwhile
+    CHECK(arrays_in_order({"w"}, Float(32)) == 3);  // and which y may be
 }
 
 TEST_CASE("what is placed by data is not asked for before the wait", "[passes]") {

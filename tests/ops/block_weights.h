@@ -2,7 +2,7 @@
 #define HALYARD_TESTS_OPS_BLOCK_WEIGHTS_H
 
 /** \file
- * Weights of 4 to 16 bits in blocks (generators/math/blocks.h): the choices that ops have of them, inputs, and references in float64.
+ * Weights of 4 to 32 bits in blocks (generators/math/blocks.h): the choices that ops have of them, inputs, and references in float64.
  */
 
 #include <algorithm>
@@ -35,7 +35,7 @@ inline const std::map<std::string, BlockLayout> &block_layouts() {
     static const std::map<std::string, BlockLayout> layouts = {
         {"q4_0", {32, 0, -1, 2}}, {"q4_1", {32, 0, 2, 4}},   {"q5_0", {32, 0, -1, 6}},  {"q5_1", {32, 0, 2, 8}},
         {"q8_0", {32, 0, -1, 2}}, {"q4_k", {256, 0, 2, 16}}, {"q5_k", {256, 0, 2, 48}}, {"q6_k", {256, 208, -1, 0}},
-        {"f16", {32, -1, -1, 0}}, {"bf16", {32, -1, -1, 0}}};
+        {"f16", {32, -1, -1, 0}}, {"bf16", {32, -1, -1, 0}}, {"f32", {32, -1, -1, 0}}};
     return layouts;
 }
 
@@ -46,27 +46,27 @@ struct InterleavedLayout {
 };
 
 inline const std::map<std::string, InterleavedLayout> &interleaved_layouts() {
-    static const std::map<std::string, InterleavedLayout> layouts = {{"q4_0", {-1, -1, -1, -1, 2, 18}}, {"q4_1", {2, -1, -1, -1, 4, 20}},
-                                                                     {"q5_0", {-1, -1, -1, 2, 6, 22}},  {"q5_1", {2, -1, -1, 4, 8, 24}},
-                                                                     {"q8_0", {-1, -1, -1, -1, 2, 34}}, {"q4_k", {2, 4, 12, -1, 20, 148}},
-                                                                     {"q5_k", {2, 4, 12, 20, 52, 180}}, {"q6_k", {-1, 2, -1, 18, 82, 210}},
-                                                                     {"f16", {-1, -1, -1, -1, 0, 64}},  {"bf16", {-1, -1, -1, -1, 0, 64}}};
+    static const std::map<std::string, InterleavedLayout> layouts = {
+        {"q4_0", {-1, -1, -1, -1, 2, 18}}, {"q4_1", {2, -1, -1, -1, 4, 20}},   {"q5_0", {-1, -1, -1, 2, 6, 22}},
+        {"q5_1", {2, -1, -1, 4, 8, 24}},   {"q8_0", {-1, -1, -1, -1, 2, 34}},  {"q4_k", {2, 4, 12, -1, 20, 148}},
+        {"q5_k", {2, 4, 12, 20, 52, 180}}, {"q6_k", {-1, 2, -1, 18, 82, 210}}, {"f16", {-1, -1, -1, -1, 0, 64}},
+        {"bf16", {-1, -1, -1, -1, 0, 64}}, {"f32", {-1, -1, -1, -1, 0, 128}}};
     return layouts;
 }
 
-/** Whether weights are numbers of 16 bits, which are interleaved always, and their type. */
-inline bool is_half(const std::string &format) {
-    return format == "f16" || format == "bf16";
+/** Whether weights are numbers without a scale, which are interleaved always, and their type. */
+inline bool is_float(const std::string &format) {
+    return format == "f16" || format == "bf16" || format == "f32";
 }
-inline halide_type_t half_type(const std::string &format) {
-    return halide_type_t(format == "bf16" ? halide_type_bfloat : halide_type_float, 16);
+inline halide_type_t float_type(const std::string &format) {
+    return halide_type_t(format == "bf16" ? halide_type_bfloat : halide_type_float, format == "f32" ? 32 : 16);
 }
 
 /** Choices of a build whose weights are in blocks. */
 inline std::vector<Choice> block_choices() {
     return {{"interleaved", {"8", "16", "32"}},
             {"activations", {"exact", "int8"}},
-            {"format", {"q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k", "f16", "bf16", "int4", "int8"}},
+            {"format", {"q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k", "f16", "bf16", "f32", "int4", "int8"}},
             {"group_size", {"32", "64", "128"}},
             {"zero_points", {"false", "true"}},
             {"rounded", {"false", "true"}}};
@@ -89,13 +89,13 @@ inline std::string variant_of(const Assignments &build) {
 inline void settle_formats(Assignments &build) {
     if (variant_of(build) != "interleaved" && variant_of(build) != "tf32") {
         build.erase("interleaved");
-        if (is_half(build["format"])) {
+        if (is_float(build["format"])) {
             build["format"] = "q8_0";
         }
     } else if (build["format"] == "int4" || build["format"] == "int8") {
         build["format"] = build["format"] == "int8" ? "q4_k" : "q6_k";
     }
-    if (is_half(build["format"])) {
+    if (is_float(build["format"])) {
         build.erase("activations");
     }
     if (build["format"] != "int4" && build["format"] != "int8") {
@@ -252,9 +252,13 @@ inline BlockWeight of_interleaved(const Tensor &b, const std::string &format, in
     // Byte `at` of a part of `size` bytes of the column.
     const auto part = [&](int first, int size, int at) { return int(b(first * columns + c * size + at, block, panel)); };
     const auto half = [&](int first) { return f16_at(b, first * columns + 2 * c, block, panel); };
-    if (is_half(format)) {
-        const uint8_t bytes[2] = {uint8_t(part(l / 2 * 4, 4, l % 2 * 2)), uint8_t(part(l / 2 * 4, 4, l % 2 * 2 + 1))};
-        const double w = halyard::load_element(half_type(format), bytes);
+    if (is_float(format)) {
+        const int size = float_type(format).bytes();
+        uint8_t bytes[4];
+        for (int byte = 0; byte < size; byte++) {
+            bytes[byte] = uint8_t(part(l * size / 4 * 4, 4, l * size % 4 + byte));
+        }
+        const double w = halyard::load_element(float_type(format), bytes);
         return {w, std::fabs(w)};
     }
     const auto bits = [&](int first, int fours, int byte) { return part(first + 4 * (fours + byte / 4), 4, byte % 4); };
@@ -375,24 +379,25 @@ inline Expected block_product(const Problem &p, const MultipliedRow &row, const 
 
 /** What a weight of a format is of its scale at most. */
 inline double largest_of(const std::string &format) {
-    static const std::map<std::string, double> largest = {{"q4_0", 8},   {"q4_1", 15},      {"q5_0", 16},      {"q5_1", 31},
-                                                          {"q8_0", 128}, {"q4_k", 15 * 63}, {"q5_k", 31 * 63}, {"q6_k", 32 * 128},
-                                                          {"int4", 15},  {"int8", 255},     {"f16", 1},        {"bf16", 1}};
+    static const std::map<std::string, double> largest = {
+        {"q4_0", 8},        {"q4_1", 15}, {"q5_0", 16},  {"q5_1", 31}, {"q8_0", 128}, {"q4_k", 15 * 63}, {"q5_k", 31 * 63},
+        {"q6_k", 32 * 128}, {"int4", 15}, {"int8", 255}, {"f16", 1},   {"bf16", 1},   {"f32", 1}};
     return largest.at(format);
 }
 
-/** Sets all elements of interleaved weights of 16 bits. */
+/** Sets all elements of interleaved weights that are numbers. */
 template<typename Value>
-void fill_halves(HostBuffer &b, const std::string &format, const Value &value) {
-    const int columns = b.extents()[0] / interleaved_layouts().at(format).bytes;
+void fill_floats(HostBuffer &b, const std::string &format, const Value &value) {
+    const int columns = b.extents()[0] / interleaved_layouts().at(format).bytes, size = float_type(format).bytes(), in_word = 4 / size;
     for (int panel = 0; panel < b.extents()[2]; panel++) {
         for (int block = 0; block < b.extents()[1]; block++) {
-            for (int at = 0; at < b.extents()[0]; at += 2) {
-                const int in_panel = at / 2, col = panel * columns + in_panel / 2 % columns;
-                uint8_t bytes[2];
-                halyard::store_element(half_type(format), bytes, value(in_panel / 2 / columns * 2 + in_panel % 2, block, col));
-                b.set({at, block, panel}, bytes[0]);
-                b.set({at + 1, block, panel}, bytes[1]);
+            for (int at = 0; at < b.extents()[0]; at += size) {
+                const int word = at / 4, col = panel * columns + word % columns;
+                uint8_t bytes[4];
+                halyard::store_element(float_type(format), bytes, value(word / columns * in_word + at % 4 / size, block, col));
+                for (int byte = 0; byte < size; byte++) {
+                    b.set({at + byte, block, panel}, bytes[byte]);
+                }
             }
         }
     }
@@ -416,9 +421,9 @@ inline void fill_blocks(KernelArguments &arguments, const std::string &name, uin
         const auto scale_of = [&](int block, int col) { return by * ((col + block) % 3 == 0 ? -0.037 : 0.021 * (1 + col % 5)); };
         const auto minimum_of = [&](int block) { return of_minimum * (-0.11 + 0.02 * (block % 4)); };
         HostBuffer *const interleaved = find_buffer(arguments, name + "_" + format + "_interleaved");
-        if (interleaved && is_half(format)) {
+        if (interleaved && is_float(format)) {
             uint64_t state = seed;
-            fill_halves(*interleaved, format, [&](int, int, int) {
+            fill_floats(*interleaved, format, [&](int, int, int) {
                 state = state * 6364136223846793005u + 1442695040888963407u;
                 return double(int32_t(state >> 32)) / 0x1p31;
             });
@@ -458,8 +463,8 @@ inline bool make_blocks_integers(KernelArguments &arguments, const std::string &
         for (const std::string ending : {"", "_interleaved"}) {
             HostBuffer *b = find_buffer(arguments, name + "_" + format + ending);
             found = found || b;
-            if (b && is_half(format)) {
-                fill_halves(*b, format, [](int i, int block, int col) { return (i * 7 + block * 5 + col * 3) % 31 - 15; });
+            if (b && is_float(format)) {
+                fill_floats(*b, format, [](int i, int block, int col) { return (i * 7 + block * 5 + col * 3) % 31 - 15; });
                 continue;
             }
             const int columns = ending.empty() ? 1 : b ? b->extents()[0] / of_panel : 0;

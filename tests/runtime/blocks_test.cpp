@@ -110,14 +110,23 @@ int bits_at(int byte, int first, int count) {
     return byte >> first & ((1 << count) - 1);
 }
 
+// Number i of those without a scale, which lie alike in both.
+int bytes_of_number(const BlockLayout &f, const Column &byte, int i) {
+    uint32_t number = 0;
+    for (int b = 0; b < f.bits / 8; b++) {
+        number |= uint32_t(byte(f.bits / 8 * i + b)) << (8 * b);
+    }
+    return int(number);
+}
+
 // Element i of a block of a file.
 int element_of_file(const BlockLayout &f, const Column &byte, int i) {
     const int j = i / 32, l = i % 32;
     if (f.bytes == 34) {
         return byte(2 + i);
     }
-    if (f.bits == 16) {
-        return byte(2 * i) + 256 * byte(2 * i + 1);
+    if (f.bits >= 16) {
+        return bytes_of_number(f, byte, i);
     }
     if (f.bytes == 210) {
         return bits_at(byte(64 * (i / 128) + 32 * (j % 2) + l), j % 4 < 2 ? 0 : 4, 4) +
@@ -145,8 +154,8 @@ int element_of_panel(const BlockLayout &f, const Column &byte, int i) {
     if (f.bits == 8) {
         return byte(high + i);
     }
-    if (f.bits == 16) {
-        return byte(4 * (i / 2) + i % 2 * 2) + 256 * byte(4 * (i / 2) + i % 2 * 2 + 1);
+    if (f.bits >= 16) {
+        return bytes_of_number(f, byte, i);
     }
     const int low = bits_at(byte(high + 4 * (f.bits - 4) * blocks + 16 * j + l % 16), l / 16 * 4, 4);
     const int of_high = f.bits == 5   ? bits_at(byte(high + 4 * j + l % 4), l / 4, 1)
@@ -156,10 +165,10 @@ int element_of_panel(const BlockLayout &f, const Column &byte, int i) {
 }
 
 TEST_CASE("blocks of some columns are interleaved, and come back to the bit") {
-    for (const BlockLayout f :
-         {BlockLayout{18, 32, 4, 1, 0, 18}, BlockLayout{20, 32, 4, 2, 0, 20}, BlockLayout{22, 32, 5, 1, 0, 22},
-          BlockLayout{24, 32, 5, 2, 0, 24}, BlockLayout{34, 32, 8, 1, 0, 34}, BlockLayout{144, 256, 4, 2, 16, 148},
-          BlockLayout{176, 256, 5, 2, 16, 180}, BlockLayout{210, 256, 6, 1, 16, 210}, BlockLayout{64, 32, 16, 0, 0, 64}}) {
+    for (const BlockLayout f : {BlockLayout{18, 32, 4, 1, 0, 18}, BlockLayout{20, 32, 4, 2, 0, 20}, BlockLayout{22, 32, 5, 1, 0, 22},
+                                BlockLayout{24, 32, 5, 2, 0, 24}, BlockLayout{34, 32, 8, 1, 0, 34}, BlockLayout{144, 256, 4, 2, 16, 148},
+                                BlockLayout{176, 256, 5, 2, 16, 180}, BlockLayout{210, 256, 6, 1, 16, 210},
+                                BlockLayout{64, 32, 16, 0, 0, 64}, BlockLayout{128, 32, 32, 0, 0, 128}}) {
         for (const int columns : {8, 16, 32}) {
             for (const int n : {1, 16, 45}) {
                 INFO(f.bytes << " " << columns << " " << n);

@@ -38,7 +38,7 @@ HalfWeights::Layer place(const WeightsOnDevice::Layer &layer, Places &places) {
 
 void unpack(const ProductOnDevice &product, uint64_t to) {
     for (const ProductOnDevice::Part &part : product.parts) {
-        if (part.type == TensorType::kF32) {
+        if (!part.interleaved) {
             narrow_on_device(part.data, part.k, part.n, to);
         } else {
             unpack_on_device(part, to);

@@ -24,12 +24,12 @@
 #include "llm_cuda_decode_window.h"
 #include "llm_cuda_decode_window_bf16.h"
 #include "llm_cuda_decode_window_int8.h"
-#include "llm_cuda_f32.h"
 #include "llm_cuda_gated_gelu_tanh.h"
 #include "llm_cuda_gated_silu.h"
 #include "llm_cuda_largest.h"
-#include "llm_cuda_many_f32.h"
+#include "llm_cuda_many_rows.h"
 #include "llm_cuda_rms_norm.h"
+#include "llm_cuda_rows.h"
 #include "llm_cuda_sample.h"
 #include "llm_cuda_turn_halves.h"
 #include "llm_cuda_turn_halves_bf16.h"
@@ -81,10 +81,9 @@ const std::map<TensorType, ProductKernels> &block_kernels() {
     return kernels;
 }
 
-const ProductKernels &kernels_of(TensorType type) {
-    static const ProductKernels f32 = {llm_cuda_f32, llm_cuda_many_f32};
-    const auto found = block_kernels().find(type);
-    return found == block_kernels().end() ? f32 : found->second;
+const ProductKernels &kernels_of(const ProductOnDevice::Part &part) {
+    static const ProductKernels of_rows = {llm_cuda_rows, llm_cuda_many_rows};
+    return part.interleaved ? block_kernels().at(part.type) : of_rows;
 }
 
 /** A residual of one row that has no distance to the next one is a bias: one library serves both. */
@@ -133,7 +132,7 @@ void by_parts(const ProductOnDevice &w, int rows, const Added &more, uint64_t y,
     for (const ProductOnDevice::Part &part : w.parts) {
         auto more_rows = added(more, column, columns, part.n, rows);
         DeviceView<2> y_rows(kFloat, y + uint64_t(column) * sizeof(float), dim(part.n, 1), dim(rows, columns));
-        multiply(part, kernels_of(part.type), more_rows, y_rows);
+        multiply(part, kernels_of(part), more_rows, y_rows);
         column += part.n;
     }
 }
@@ -146,7 +145,7 @@ bool has_products_of(TensorType type) {
 
 bool is_fused(const ProductOnDevice &w, int rows, bool halves) {
     constexpr int kBlock = 32;
-    const auto of_part = [&](const ProductOnDevice::Part &part) { return kernels_of(part.type).normed != nullptr; };
+    const auto of_part = [&](const ProductOnDevice::Part &part) { return kernels_of(part).normed != nullptr; };
     return rows < kMany && std::all_of(w.parts.begin(), w.parts.end(), of_part) &&
            (!halves || (w.parts.size() == 1 && w.parts[0].n % (2 * kBlock) == 0));
 }
@@ -156,8 +155,8 @@ void multiply_on_device(uint64_t a, const ProductOnDevice &w, int rows, const Ad
              [&](const ProductOnDevice::Part &part, const ProductKernels &kernels, DeviceView<2> &added, DeviceView<2> &to) {
                  Rows a_rows(kFloat, a, part.k, rows);
                  ProductKernel *const kernel = rows >= kMany ? kernels.many : kernels.few;
-                 check_cuda(part.type == TensorType::kF32 ? kernel(a_rows, Rows(kFloat, part.data, part.k, part.n), added, to)
-                                                          : kernel(a_rows, blocks_of(part), added, to),
+                 check_cuda(part.interleaved ? kernel(a_rows, blocks_of(part), added, to)
+                                             : kernel(a_rows, Rows(kFloat, part.data, part.k, part.n), added, to),
                             "product");
              });
 }
@@ -173,7 +172,7 @@ void multiply_normed_on_device(uint64_t x, uint64_t weight, float eps, const Pro
 
 void gate_normed_on_device(bool gelu, uint64_t x, uint64_t weight, float eps, const ProductOnDevice &w, int rows, uint64_t y) {
     const ProductOnDevice::Part &part = w.parts[0];
-    const ProductKernels &kernels = kernels_of(part.type);
+    const ProductKernels &kernels = kernels_of(part);
     check_cuda((gelu ? kernels.gelu_tanh : kernels.silu)(Rows(kFloat, x, part.k, rows), blocks_of(part), Vector(kFloat, weight, part.k),
                                                          eps, Rows(kFloat, y, part.n / 2, rows)),
                "norm, gate and up");
@@ -187,7 +186,7 @@ void multiply_half_on_device(uint64_t a, const ProductOnDevice &w, int rows, con
 }
 
 void unpack_on_device(const ProductOnDevice::Part &part, uint64_t y) {
-    check_cuda(kernels_of(part.type).unpack(blocks_of(part), Rows(kHalf, y, part.k, part.n)), "weights as f16");
+    check_cuda(kernels_of(part).unpack(blocks_of(part), Rows(kHalf, y, part.k, part.n)), "weights as f16");
 }
 
 void norm_on_device(uint64_t x, uint64_t weight, int columns, int rows, float eps, uint64_t y) {

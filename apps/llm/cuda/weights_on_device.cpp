@@ -69,7 +69,7 @@ void check_norms(const Model &model) {
 }  // namespace
 
 double bytes_of(const ProductOnDevice::Part &part) {
-    if (part.type == TensorType::kF32) {
+    if (!part.interleaved) {
         return double(part.k) * part.n * sizeof(float);
     }
     const Panels p = panels_of(part.type, part.k, part.n);
@@ -141,14 +141,30 @@ ProductOnDevice WeightsOnDevice::copy(const Product &product) {
     ProductOnDevice result;
     for (const Product::Part &part : product.parts()) {
         if (!part.interleaved) {
-            result.parts.push_back({part.k, part.n, TensorType::kF32, copy(part.data, size_t(part.k) * size_t(part.n) * sizeof(float))});
+            result.parts.push_back(copy_f32(part.k, part.n, reinterpret_cast<const float *>(part.data)));
         } else if (has_products_of(part.type)) {
-            result.parts.push_back({part.k, part.n, part.type, copy(part.data, size_t(panels_of(part.type, part.k, part.n).all()))});
+            result.parts.push_back({part.k, part.n, part.type, true, copy(part.data, size_t(panels_of(part.type, part.k, part.n).all()))});
         } else {
-            result.parts.push_back({part.k, part.n, TensorType::kF32, copy(floats_of(part))});
+            result.parts.push_back(copy_f32(part.k, part.n, floats_of(part).data()));
         }
     }
     return result;
+}
+
+ProductOnDevice::Part WeightsOnDevice::copy_f32(int k, int n, const float *values) {
+    constexpr TensorType kType = TensorType::kF32;
+    const BlockSize size = interleaved_block(kType);
+    if (!has_products_of(kType) || k % size.elements != 0) {
+        return {k, n, kType, false, copy(values, size_t(k) * size_t(n) * sizeof(float))};
+    }
+    const Panels p = panels_of(kType, k, n);
+    std::vector<uint8_t> panels(size_t(p.all()));
+    BufferView<3> from(kByteType, values, dim(size.bytes, 1), dim(p.blocks, size.bytes), dim(n, p.blocks * size.bytes));
+    BufferView<3> to(kByteType, panels.data(), dim(p.bytes, 1), dim(p.blocks, p.bytes), dim(p.panels, p.blocks * p.bytes));
+    if (halyard_interleave_blocks(from, to) != 0) {
+        throw std::runtime_error(halyard_last_error());
+    }
+    return {k, n, kType, true, copy(panels.data(), panels.size())};
 }
 
 }  // namespace halyard_llm

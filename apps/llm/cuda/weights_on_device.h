@@ -2,7 +2,8 @@
 #define HALYARD_LLM_CUDA_WEIGHTS_ON_DEVICE_H
 
 /** \file
- * The weights of a model in the memory of a GPU: interleaved blocks as the processor's kernels take them, all other types as f32.
+ * The weights of a model in the memory of a GPU: interleaved blocks of the types that have kernels, all others as f32; and f32 interleaved, too, where
+ * blocks of 32 divide it.
  */
 
 #include <memory>
@@ -18,7 +19,8 @@ namespace halyard_llm {
 struct ProductOnDevice {
     struct Part {
         int k = 0, n = 0;
-        TensorType type = TensorType::kF32;  // or that of interleaved blocks
+        TensorType type = TensorType::kF32;
+        bool interleaved = false;  // else [k, n] of f32
         uint64_t data = 0;
     };
     std::vector<Part> parts;
@@ -57,6 +59,7 @@ private:
     uint64_t copy(const void *from, size_t bytes);
     uint64_t copy(const std::vector<float> &values);
     ProductOnDevice copy(const Product &product);
+    ProductOnDevice::Part copy_f32(int k, int n, const float *values);
 
     std::vector<std::unique_ptr<halyard_apps::DeviceBlock>> blocks_;
     mutable std::once_flag half_made_;

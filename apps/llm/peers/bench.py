@@ -2,7 +2,7 @@
 
     apps/llm/peers/build_llama
     python3 apps/llm/peers/bench.py [--model FILE] [--threads 1,2] [--depths 0,4096] [--rounds 3] [--perplexity FILE] [--json OUT]
-                                    [--clock processor]
+                                    [--clock processor] [--record LABEL --name MODEL]
 
 Tests are those of llama-bench: a prompt of 512 tokens (pp512), 128 generated ones (tg128), behind so many tokens as --depths says. The
 programs take turns, in an order that rotates every round, so that a slow spell of the machine falls on both; what is printed is the best
@@ -11,6 +11,8 @@ beside rows in 8 bits. --perplexity compares how well each predicts a text, in c
 
 With --clock processor a time is that of the processor, for a machine with other programs on it: what --repetitions more of a test take the
 whole program. It says something for one thread: where several wait for each other, waiting counts, too.
+
+With --record the best rates are kept for docs/performance.md, as a run of this label.
 """
 
 import argparse
@@ -22,6 +24,8 @@ import statistics
 import resource
 import subprocess
 import sys
+
+import record
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 KINDS = ("llama.cpp", "8-bit rows", "f32 rows")
@@ -126,6 +130,8 @@ def main():
     parser.add_argument("--clock", choices=["wall", "processor"], default="wall")
     parser.add_argument("--perplexity", type=pathlib.Path)
     parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--record", metavar="LABEL", help="of the machine")
+    parser.add_argument("--name", help="of the model, in that record")
     args = parser.parse_args()
     if not (args.llama / "llama-bench").exists():
         sys.exit(f"error: {args.llama} has no llama-bench: apps/llm/peers/build_llama builds it")
@@ -135,6 +141,13 @@ def main():
     perplexity = compare_perplexity(args) if args.perplexity else None
     if args.json:
         args.json.write_text(json.dumps({"rows": rows, "perplexity": perplexity}, indent=1))
+    if args.record:
+        model = re.search(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE).group(1)
+        of_peers = [record.row(args.name or args.model.stem, record.test_name(test[:2], test[2:], depth), kind, threads, max(rates[kind]),
+                               {"llama.cpp": max(rates["llama.cpp"])})
+                    for threads, depth, test, rates in rows for kind in KINDS[1:]]
+        print(record.write(args.record, model, "llama.cpp of llama-cpp-python (apps/llm/peers/llama.txt)", "apps/llm/peers/bench.py",
+                           f"Times are of the {'processor' if args.clock == 'processor' else 'clock'}.", of_peers))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """Times a Llama of a GGUF file by torch.compile with CUDA graphs, in bfloat16, and by llama.cpp, beside llm_cuda: a prompt of 512 tokens, 128
 generated ones.
 
-    python3 apps/llm/peers/torch_gpu.py PROGRAM MODEL [--llama FOLDER] [--rounds N] [--depth N] [--json OUT]
+    python3 apps/llm/peers/torch_gpu.py PROGRAM MODEL [--llama FOLDER] [--rounds N] [--depth N] [--json OUT] [--record LABEL --name MODEL]
 
 They take turns. FOLDER has llama-bench (build_llama --cuda), which has all layers on the device and flash attention on. Weights in torch are dequantised to bfloat16; keys and values have room for the tokens that a test has. Each token is
-waited for, and not sampled in either.
+waited for, and not sampled in either. With --record the middle rates are kept for docs/performance.md, as a run of this label.
 """
 
 import argparse
@@ -20,6 +20,7 @@ import torch
 import torch.nn.functional as F
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tests" / "llm"))
+import record  # noqa: E402
 from gguf_file import read  # noqa: E402
 
 
@@ -121,6 +122,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--depth", type=int, default=0)
     parser.add_argument("--json")
+    parser.add_argument("--record", metavar="LABEL", help="of the machine")
+    parser.add_argument("--name", help="of the model, in that record")
     args = parser.parse_args()
     prompt, generated = 512, 128
     model = Llama(args.model, args.depth + prompt)
@@ -140,6 +143,12 @@ def main():
         print(f"{test}: llm_cuda {ours:.0f} tokens a second, {peers}")
     if args.json:
         pathlib.Path(args.json).write_text(json.dumps({"device": torch.cuda.get_device_name(), "depth": args.depth, "rates": all_rates}))
+    if args.record:
+        rows = [record.row(args.name or pathlib.Path(args.model).stem, record.test_name(test, {"pp": prompt, "tg": generated}[test], args.depth), "f32 rows",
+                           "", middle["llm_cuda"][test], {who: rates[test] for who, rates in middle.items() if who != "llm_cuda"})
+                for test in ("pp", "tg")]
+        print(record.write(args.record, torch.cuda.get_device_name(), f"torch {torch.__version__}, torch.compile with CUDA graphs, bf16",
+                           "apps/llm/peers/torch_gpu.py", "", rows))
 
 
 main()

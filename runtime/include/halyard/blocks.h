@@ -5,12 +5,12 @@
  * Weights from the layouts of files in those that gemm_q takes, and back to the bit.
  *
  * Blocks of GGUF files (Q4_0 to Q6_K) need no packing: gemm_q reads them as they lie. It is faster, in 8 bits by several times, where
- * blocks of some columns are interleaved once (interleaved=16), and on a GPU, and for weights of 16 bits, it wants that:
+ * blocks of some columns are interleaved once (interleaved=16), and on a GPU, and for weights of 16 and 32 bits, it wants that:
  *
- *     format                 Q4_0   Q4_1   Q5_0   Q5_1   Q8_0   Q4_K   Q5_K   Q6_K   F16, BF16
- *     elements of a block      32     32     32     32     32    256    256    256          32
- *     bytes of one             18     20     22     24     34    144    176    210          64
- *     interleaved              18     20     22     24     34    148    180    210          64
+ *     format                 Q4_0   Q4_1   Q5_0   Q5_1   Q8_0   Q4_K   Q5_K   Q6_K   F16, BF16    F32
+ *     elements of a block      32     32     32     32     32    256    256    256          32      32
+ *     bytes of one             18     20     22     24     34    144    176    210          64     128
+ *     interleaved              18     20     22     24     34    148    180    210          64     128
  *
  *     blocks        [bytes, k / elements, n]
  *     interleaved   [interleaved * columns, k / elements, ceil(n / columns)], with 8, 16 or 32 columns
@@ -22,7 +22,7 @@
  *     of each 32 elements the bits beyond the fourth, in 4 bytes (of Q6_K 8): bit i of byte j, or bits 2 (i % 4) of byte j + 4 (i / 4), of element j + 4 i
  *     of each 32 elements 16 bytes, by fours: byte j has element j in its low bits and element j + 16 in its high ones; of Q8_0 32 bytes
  *
- * Of f16 and bf16, any numbers of 16 bits, 32 of a column are a block of 64 bytes, in the file and interleaved, where two neighbours are in 4 bytes.
+ * Of f16, bf16 and f32, any numbers of 16 or 32 bits, 32 of a column are a block, in the file and interleaved, 4 bytes after the other.
  * What fills up the last columns is 0. Files of GPTQ and AWQ have words of 32 bits
  * with eight weights each:
  *

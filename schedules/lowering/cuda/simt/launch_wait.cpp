@@ -255,8 +255,13 @@ void wait_for_last(Kernel &kernel, const BeforeWait &inputs) {
     const Stmt prefetches = inputs.prefetched.empty() ? Stmt() : Prefetches(inputs).of(kernel.body);
     const Stmt wait = call(kWaitForLast), next = call(kStartNext), both = Block::make(wait, next);
     const Stmt early = inputs.constant.empty() ? Stmt() : Sink(inputs.constant, inputs.next_at_once ? wait : both).in(kernel.body);
+    // A constant input may be the same array as an output, of which other elements are written.
+    const auto may_be_written = [&](const LaunchArgument &input) {
+        return std::any_of(kernel.arguments.begin(), kernel.arguments.end(),
+                           [&](const LaunchArgument &a) { return a.is_written && a.type == input.type; });
+    };
     for (LaunchArgument &a : kernel.arguments) {
-        a.is_in_order = early.defined() && inputs.constant.count(a.name) == 0;
+        a.is_in_order = early.defined() && (inputs.constant.count(a.name) == 0 || may_be_written(a));
     }
     kernel.body = !early.defined() ? Block::make(both, kernel.body) : inputs.next_at_once ? Block::make(next, early) : early;
     if (prefetches.defined()) {

@@ -9,7 +9,8 @@
  *
  *   w_f = f(w); sum += w_f * x          ->          start_next(); w_f = f(w); wait_for_last(); sum += w_f * x
  *
- * Its other arrays are then marked as read in order, as the compiler moves loads of arrays that the kernel does not write over the wait.
+ * Its other arrays are then marked as read in order, as the compiler moves loads of arrays that the kernel does not write over the wait; and so are
+ * inputs that may be an output, as they have its type.
  *
  * What is asked for from memory into the L2 cache (the word prefetch_at_launch). That is right whoever writes it: the L2 cache is where all
  * of a device's kernels write to.
