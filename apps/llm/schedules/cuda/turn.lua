@@ -31,8 +31,9 @@ return schedule "turn" {
       by_heads(k.kv:update(0), { "head", "r_x", "r_y" })
       if k:has "kv_scale" then
         k.kv_scale:gpu_blocks { "head", "part" }:gpu_threads "place"
-        k.kv_scale:update(0):split("head", 32, "guard", "chunk", "thread")
-        k.kv_scale:update(0):reorder("thread", "chunk", "r_x", "r_y"):gpu_blocks { "r_x", "r_y" }:gpu_threads("thread"):never_partition_all()
+        local scale = k.kv_scale:update(0)
+        scale:split("head", 32, "guard", "chunk", "thread")
+        scale:reorder("thread", "chunk", "r_x", "r_y"):gpu_blocks { "r_x", "r_y" }:gpu_threads("thread"):never_partition_all()
       end
     end
   end,
