@@ -1,6 +1,6 @@
 """Reads an ONNX model and writes what `halyard compile` builds: started by the command, with a request on standard input.
 
-{"model": path, "name": name, "dims": {name: [least, most]}, "schedule": path or "", "target": "cpu" or "cuda", "out": folder,
+{"model": path, "name": name, "dims": {name: [least, most]}, "schedule": path or "", "targets": of Halide, "out": folder,
  "type": "", "bfloat16" or "float16", "edits": moves of a search, "open": {op: {variant: {parameter: values}}}, "folder": where schedules of groups are}
 
 The folder gets NAME.h, NAME.c, NAME.lua, NAME.weights, report.json, and of each kernel a graph KEY.json and a schedule KEY.lua;
@@ -35,6 +35,7 @@ import schedule  # noqa: E402
 import storage  # noqa: E402
 from graph import ModelError  # noqa: E402
 from sizes import Size  # noqa: E402
+from targets import Target  # noqa: E402
 
 ALIGNMENT = 64
 TAKE = ("slice", "gather", "gather_nd", "gather_elements")
@@ -63,7 +64,7 @@ def digest_of(graph, units):
 
 
 def compile_model(request):
-    name, out, target = request["name"], request["out"], request["target"]
+    name, out, target = request["name"], request["out"], Target(request["targets"])
     graph = read.read(request["model"], name, {d: tuple(r) for d, r in request["dims"].items()}, target)
     units = groups_lua.units_of(graph, first := grouping.of_origins(graph))
     digest = digest_of(graph, units)
@@ -125,7 +126,7 @@ def compile_model(request):
             write(out, f"{k.key}.json", json.dumps(k.form))
             write(out, f"{k.key}.lua", k.schedule)
     offsets, length, magic = write_weights(os.path.join(out, f"{name}.weights"), weights, digest)
-    sections = [[[s]] for s in steps] if target == "cuda" else branches.sections_of(steps, built, memory.root_of(aliases))
+    sections = [[[s]] for s in steps] if target.on_gpu else branches.sections_of(steps, built, memory.root_of(aliases))
     plan = memory.Memory(graph, sections, built, aliases, weights)
     made = runner.Runner(graph, sections, built, plan, weights, offsets, length, magic, file, target)
     write(out, f"{name}.h", made.header())
@@ -214,6 +215,7 @@ def report(graph, groups, sections, built, plan, length, digest, file, made):
         "groups": [{"name": g.name, "nodes": [graph.places[o] for o in dict.fromkeys(n.origin for n in g.nodes) if o in graph.places], "why": g.why,
                     "kernel": built[g].function if g in built else "", "reads": [str(read_of(g, v)) for v in g.inputs],
                     "after": [maker[v] for v in g.inputs if v in maker], "kind": g.call.op if g.call else grouping.kind_of(g),
+                    "variant": g.call.variant if g.call else "", "set": g.call.settings if g.call else g.settings,
                     "saved": str(saved(g)), "writes": str(g.output.bytes), "operations": str(grouping.flops(g)),
                     "shape": [str(s) for s in g.output.shape]} for g in groups]}
 

@@ -7,6 +7,7 @@ consumers are verified, and what does not fit is a reason in words.
 import math
 
 import numpy as np
+import tiles
 from calls import Call, Scalar, number_of, other_of
 from sizes import Size
 from views import MOVES, View, joined, merged, refined
@@ -14,6 +15,7 @@ from views import MOVES, View, joined, merged, refined
 LOWEST = float(np.finfo(np.float32).min)  # what infinite constants become (kernels.py)
 LEAST = -3e38              # a number below it takes up any score that is added to it
 SHORT = 256                # queries: strips of 16 below, as in apps/minilm
+MANY_KEYS = 56             # vectors are quicker for fewer than tiles
 HEADS = (32, 64, 96, 128)  # lengths of a head that the schedule knows as a constant
 HEADS_OF_HALVES = (32, 64, 80, 96, 128, 192, 256)  # the same of the fused schedule on a GPU
 
@@ -173,7 +175,7 @@ class Parts:
                 params["bias_type"] = "excluded" if choice.excluded else "boolean"
                 fill = [Scalar(choice.fill if self.guarded else max(choice.fill, LOWEST))]
         settings, variant, scratch = {}, "", ()
-        if self.target == "cuda":  # the other schedules are for halves
+        if self.target.on_gpu:  # the other schedules are for halves
             variant, scratch = "unfused", unfused_scratch(*arguments[0].shape[:2], rows, arguments[1].shape[2], columns)
         elif rows.number is None or rows.number <= SHORT:
             params["query_block"], params["key_block"] = "16", "16"
@@ -182,12 +184,15 @@ class Parts:
         return Call("attention", params, settings, [*arguments[:3], Scalar(self.scale), *mask, *bias, *fill], arguments[-1], variant, scratch)
 
 
-def in_halves(call, half, target):
-    """The call for arrays of 16 bits. On a GPU the fused schedule takes it then, on the tensor cores, where it has the length of the heads."""
+def in_halves(call, half, target, least):
+    """The call for arrays of 16 bits. On a GPU the fused schedule takes it then, on the tensor cores, where it has the length of the heads; on a
+    host tile instructions do, where there are many keys. `least`: of each dimension."""
     call.params["type"] = half
     depth, columns, scale = call.arguments[0].shape[-1], call.arguments[2].shape[-1], call.arguments[3].number
-    if target == "cuda" and depth == columns and depth.number in HEADS_OF_HALVES and scale >= np.finfo(np.float32).tiny:
+    if target.on_gpu and depth == columns and depth.number in HEADS_OF_HALVES and scale >= np.finfo(np.float32).tiny:
         call.variant, call.scratch, call.settings = "", (), {"head_dim": str(depth.number)}
+    if tiles.multiplies(target, half) and "head_dim" in call.settings and call.arguments[1].shape[2].value(least) >= MANY_KEYS:
+        call.variant, call.tuned = "mma", {"query_block": "32", "key_block": "32"}
 
 
 def unfused_scratch(sequences, heads, queries, keys, columns):

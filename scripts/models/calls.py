@@ -13,8 +13,17 @@ class Call:
 
     def __init__(self, op, params, settings, arguments, result, variant="", scratch=()):
         self.variant = variant  # of the op's schedule
+        self.tuned = {}         # what that one is told of its tasks, in place of params
         self.scratch = scratch  # bytes of each array that it stores for itself on a device
         self.op, self.params, self.settings, self.arguments, self.result = op, params, settings, arguments, result
+
+    def tell(self, variant, settings):
+        """What a group of a file says of its schedule: numbers without a variant are for the op's main one."""
+        if self.tuned and (variant not in ("", self.variant) or not variant and set(settings) - {"panel"}):
+            self.variant, self.tuned = "", {}
+        self.variant = "" if variant == self.op else variant or self.variant
+        self.settings = {**self.tuned, **self.settings, **settings}
+        self.params = {k: v for k, v in self.params.items() if k not in settings and k not in self.tuned}
 
 
 def number_of(value):

@@ -3,6 +3,7 @@
 import activations
 import numpy as np
 import storage
+import tiles
 from calls import Call, Scalar, number_of, other_of
 from graph import MOST, Value
 from groups import Group
@@ -123,11 +124,11 @@ class Product:
         """`told`: what the group says of its schedule; `half`: the type of 16 bits that is multiplied, or ""."""
         depth, columns = self.weights.constant.shape
         rows = product(self.a.shape[:-1])
-        on_gpu = target == "cuda"
+        on_gpu, by_tiles = target.on_gpu, tiles.multiplies(target, half)
 
         def stored(value):
             return storage.as_half(value, half, packed) if half else value
-        panel = panel_of(columns, told)
+        panel = panel_of(columns, told, tiles.PANELS if by_tiles else PANELS)
         if (self.weights, panel) not in packed:
             packed[self.weights, panel] = stored(self.weights) if on_gpu else pack(self.weights, panel, half)
         arguments = [View.of(stored(self.a), (rows, depth)), View.of(packed[self.weights, panel])]
@@ -137,9 +138,11 @@ class Product:
             if result.stored != half:
                 params["output"] = result.stored
         arguments += rest
-        settings = {} if on_gpu else {"panel": str(panel)}
-        return Call("gemm", params, settings, arguments, View.of(result, (rows, columns)), "simt" if on_gpu and not half else "",
-                    copies(rows, depth, columns) if on_gpu and half else ())
+        made = Call("gemm", params, {} if on_gpu else {"panel": str(panel)}, arguments, View.of(result, (rows, columns)),
+                    "simt" if on_gpu and not half else "", copies(rows, depth, columns) if on_gpu and half else ())
+        if by_tiles:
+            made.variant, made.tuned = tiles.schedule_of(depth, columns, panel, half)
+        return made
 
 
 def copies(rows, depth, columns):
@@ -227,8 +230,8 @@ def join(parts, reader, packed, target, half, name="", told=None):
     return group, call
 
 
-def panel_of(columns, told):
-    return told_panel(told) or min(PANELS, key=lambda p: (columns + p - 1) // p * p)
+def panel_of(columns, told, panels):
+    return told_panel(told) or min(panels, key=lambda p: (columns + p - 1) // p * p)
 
 
 def told_panel(told):

@@ -2,13 +2,14 @@
 
 import gemm
 import numpy as np
+import tiles
 from calls import Call, Scalar, other_of
 from graph import Node, Value
 from groups import Group
 from sizes import product
 from views import View
 
-PANELS = (48, 32)  # as the schedule of gemm_int8 has them
+PANELS = (48, 32)  # by vectors, as the schedule of gemm_int8 has them
 
 
 class Product(gemm.Product):
@@ -41,7 +42,7 @@ class Product(gemm.Product):
     def call(self, result, packed, target, told, _half):
         depth, columns = self.weights.constant.shape
         rows = product(self.a.shape[:-1])
-        panel = gemm.told_panel(told) or min(PANELS, key=lambda p: (columns + p - 1) // p * p)
+        panel = gemm.panel_of(columns, told, tiles.PANELS if target.has_tiles else PANELS)
         if (self.weights, panel) not in packed:
             packed[self.weights, panel] = pack(self.weights, panel)
         params = {"a_type": self.a.type}

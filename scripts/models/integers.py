@@ -210,7 +210,7 @@ def is_square(node):
 
 def rewrite(graph, target, op="matmul"):
     """Whether anything was one. On a GPU the graph generator has no tiles, and products of f32 have. `op`: conv or matmul."""
-    if target == "cuda":
+    if target.on_gpu:
         return False
     rewriter, changed, nodes = Rewriter(graph), False, []
     for node in graph.nodes:

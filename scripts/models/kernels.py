@@ -22,9 +22,9 @@ class Kernel:
     def __init__(self, group, form, sizes, arguments, target):
         self.group, self.form, self.sizes, self.arguments = group, form, sizes, arguments
         self.inputs = [a.base for a in arguments[:-1]]
-        self.schedule = (schedule_cuda if target == "cuda" else schedule).of_graph(form)
+        self.schedule = (schedule_cuda if target.on_gpu else schedule).of_graph(form)
         self.scratch = Size.of(0)  # bytes of device memory that a call of it stores for itself
-        if target == "cuda" and not group.schedule:
+        if target.on_gpu and not group.schedule:
             values = {f"node{i}": n.output for i, n in enumerate(group.nodes)}
             self.scratch = scratch_of([values[name].elements * bytes for name, bytes in schedule_cuda.stored(form)])
         self.key = hashlib.sha256((json.dumps(form, sort_keys=True) + self.schedule + group.schedule + told(group.settings)).encode()).hexdigest()[:16]
@@ -36,9 +36,7 @@ class CalledKernel:
     def __init__(self, group):
         self.group, self.form, self.schedule, self.sizes = group, None, "", []
         call = group.call
-        call.variant = group.variant or call.variant
-        call.settings = {**call.settings, **group.settings}
-        call.params = {k: v for k, v in call.params.items() if k not in group.settings}
+        call.tell(group.variant, group.settings)
         self.arguments = [*group.call.arguments, group.call.result]
         self.inputs = [a.base for a in group.call.arguments if isinstance(a, View)]
         self.scratch = scratch_of(group.call.scratch)

@@ -45,10 +45,10 @@ def match(graph, units, groups, target, half=""):
         products = [n for n in group.nodes if n.reduces and n.op != "reduce"]
         if group.call is None and not group.schedule and group.wanted != "graph" and len(products) == 1:
             if products[0].op == "conv":
-                if target != "cuda":
+                if not target.on_gpu:
                     convolve(groups, group, packed)
                 continue
-            found = gemm.of_group(group) or (gemm_int8.of_group(group) if target != "cuda" else None)
+            found = gemm.of_group(group) or (gemm_int8.of_group(group) if not target.on_gpu else None)
             group.call = found.call(group.output, packed, target, group.settings, graph.half) if found is not None else None
             groups[groups.index(group):groups.index(group)] = packed.pop("groups", [])
     by_node = {n: g for g in groups for n in g.nodes}
@@ -59,7 +59,7 @@ def match(graph, units, groups, target, half=""):
         groups = join(graph, groups, by_node, packed, target)
     for group in groups:
         if group.match is not None and group.output.stored != "float32":
-            attention.in_halves(group.call, group.output.stored, target)
+            attention.in_halves(group.call, group.output.stored, target, {d: r[0] for d, r in graph.dimensions.items()})
         if group.wanted not in ("", "graph", group.call.op if group.call else ""):
             raise ModelError(f'{group.at}: op "{group.wanted}" is not what computes these nodes; '
                              f'{group.call.op if group.call else "graph"} does')

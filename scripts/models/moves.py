@@ -57,10 +57,10 @@ class Moves:
         first = same[0]
         names = [[g.name] for g in same]
         if first.call is None:
-            opened, own = schedule.opened_in(self.built[first].schedule), first.settings
+            opened, own, variant = schedule.opened_in(self.built[first].schedule), first.settings, ""
         else:
             opened = self.opened.get(first.call.op, {}).get(first.call.variant, {})
-            own = {**first.call.params, **first.call.settings}
+            own, variant = {**first.call.params, **first.call.settings}, first.call.variant
         for name, (default, *values) in opened.items():
             if name in FACTS:
                 continue
@@ -68,7 +68,7 @@ class Moves:
             now = own.get(name, default)
             at = values.index(now) if now in values else 0
             for v in values[max(at - NEIGHBOURS, 0):at] + values[at + 1:at + 1 + NEIGHBOURS]:
-                self.add("set", names, names, name=name, value=v, was=now)
+                self.add("set", names, names, name=name, value=v, was=now, variant=variant)
 
     def ops(self, same):
         first, names = same[0], [[g.name] for g in same]
@@ -79,7 +79,7 @@ class Moves:
             self.add("op", names, names, op="graph")
         for variant in self.opened.get(first.call.op, {}):
             if variant != first.call.variant and not first.settings:
-                self.add("variant", names, names, variant=variant)
+                self.add("variant", names, names, variant=variant or first.call.op)
 
     def splits(self, same):
         """At most a few, those behind and before a reduction first."""
@@ -186,7 +186,7 @@ def apply(graph, units, groups, edits):
             for name in e["old"]:
                 group = by_name[name]
                 if e["kind"] == "set":
-                    group.settings[e["name"]] = e["value"]
+                    group.settings[e["name"]], group.variant = e["value"], e["variant"]
                 elif e["kind"] == "variant":
                     group.variant, group.settings = e["variant"], {}
                 else:

@@ -16,6 +16,7 @@ from lowering import OPS, Builder, attend, contents
 from lowering.builder import TYPES, Call, type_name
 from onnx import numpy_helper
 from sizes import Size
+from targets import HOST
 
 OPSETS = (7, 24)
 MOST_NODES = 100000  # of a model whose functions stand in place of their calls
@@ -24,7 +25,7 @@ MOST_FOLDED = 1 << 26  # elements of a constant that is computed of others
 TYPE_TEXTS = {name: f"tensor({ {'float32': 'float', 'float64': 'double'}.get(name, name) })" for name in TYPES.values()}
 
 
-def read(path, name, dimensions, target="cpu"):
+def read(path, name, dimensions, target=HOST):
     """`dimensions`: {name: (least, most)}, as --dim has them. Raises ModelError."""
     model = load(path)
     versions = {o.version for o in model.opset_import if o.domain in ("", "ai.onnx")}

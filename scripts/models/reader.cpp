@@ -117,7 +117,7 @@ nlohmann::json read_model(const ModelRequest &request, const std::string &work) 
                                      {"name", request.name},
                                      {"dims", dims},
                                      {"schedule", request.schedule.empty() ? "" : fs::absolute(request.schedule).string()},
-                                     {"target", is_cuda(request.target) ? "cuda" : "cpu"},
+                                     {"targets", resolve_targets(request.target)},
                                      {"type", request.type},
                                      {"edits", request.edits},
                                      {"open", request.wants_moves ? opened() : nlohmann::json(nullptr)},

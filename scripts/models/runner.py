@@ -412,7 +412,7 @@ class Runner:
         sizes = "".join(f"    int32_t {d};  /* {low} to {high} */\n" for d, (low, high) in self.graph.dimensions.items())
         arrays = "".join(line(v, n, True) for v, n in inputs) + "".join(line(v, n, False) for v, n in outputs)
         free = "All sizes are fixed." if not sizes else f"Sizes that are free stand in {self.name}_sizes."
-        return HEADER.format(device=DEVICE_HEADER.format(name=self.name) if self.target == "cuda" else "", name=self.name, file=in_comment(self.file), guard=f"HALYARD_MODEL_{self.name.upper()}_H", free=free, count=len(self.steps),
+        return HEADER.format(device=DEVICE_HEADER.format(name=self.name) if self.target.on_gpu else "", name=self.name, file=in_comment(self.file), guard=f"HALYARD_MODEL_{self.name.upper()}_H", free=free, count=len(self.steps),
                              sizes=sizes or "    int32_t none;  /* the model has no free dimension */\n", arrays=arrays,
                              bytes="".join(f"    size_t {n};\n" for _, n in inputs + outputs))
 
@@ -452,7 +452,7 @@ class Runner:
             functions = runner_branches.frame(self.name) + functions
             values = ", ".join(self.extents.values()) or "0"
             frame = f"    const int64_t values[] = {{{values}}};\n    const struct frame frame = {{m, w, s, arrays, slot, values}};\n"
-        device = {k: v.format(name=self.name, length=self.length) for k, v in (CUDA if self.target == "cuda" else HOST).items()}
+        device = {k: v.format(name=self.name, length=self.length) for k, v in (CUDA if self.target.on_gpu else HOST).items()}
         return SOURCE.format(**device, name=self.name, members=members, counts=counts, slots=len(self.memory.slots), length=self.length, magic=self.magic,
                              magic_length=len(self.magic), declarations=declarations, begin=self.begin(len(names)), checks=self.checks(), plan=plan, apart=apart, count=len(names) + 1, first_output=len(inputs), rank=self.most_dimensions,
                              measures=measures, pointer_checks=pointers, extents=extents, calls=calls, sections=functions, frame=frame)
@@ -497,7 +497,7 @@ class Runner:
 
     def begin(self, arrays):
         """Of a call on a device: what it is given lies there, and temporary arrays of its kernels come from the last slot."""
-        if self.target != "cuda":
+        if not self.target.on_gpu:
             return ""
         places = [f"array_{i}(arrays)" for i in range(arrays)]
         lines = [f"    if ((code = check_device({p})) != 0) return code;\n" for p in places]
@@ -541,7 +541,7 @@ class Runner:
         arguments += [number_text(a) if isinstance(a, Scalar) else places[a] for a in kernel.arguments]
         puts = "".join(f"        {self.array(i, a)}\n" for i, a in enumerate(arrays))
         call = f"{kernel.function}({', '.join(arguments)})"
-        wait = "if (seconds != NULL) code = halyard_cuda_synchronize();\n        if (code != 0) return code;\n        " if self.target == "cuda" else ""
+        wait = "if (seconds != NULL) code = halyard_cuda_synchronize();\n        if (code != 0) return code;\n        " if self.target.on_gpu else ""
         return (f"    {{ /* {step.name} */\n        struct array a[{len(arrays)}];\n{puts}        code = {call};\n"
                 f"        if (code != 0) return code;\n        {wait}"
                 f"if (seconds != NULL) seconds[{number}] = now() - last, last += seconds[{number}];\n    }}\n")

@@ -32,7 +32,9 @@ def options():
                "  scripts/bench --sweep 300 --seed 1 --threads 1 --against scripts/peers/sweeps/MACHINE.json\n"
                "  scripts/gpu --sweep 300 FOLDER, there python3 -m peers.gpu.sweep --json FILE, and here\n"
                "  scripts/bench --sweep --from FILE\n"
-               "  scripts/bench --models FOLDER --keep \"Zen 5\"")
+               "  scripts/bench --models FOLDER --keep \"Zen 5\"\n"
+               "  scripts/bench --models FOLDER --export PACK --target avx512_sapphirerapids, there\n"
+               "  cd PACK && python3 -m peers --models models --json FILE")
     lists = lambda text: [t for t in text.split(",") if t]
     p.add_argument("ops", nargs="*", help="ops of the registry [all]")
     p.add_argument("--family", action="append", default=[], choices=FAMILIES, help="only these; may be repeated")
@@ -262,7 +264,11 @@ def export(o):
     from . import export as to, ops  # noqa: F401
     if not o.target:
         sys.exit("error: --export wants the other machine's --target, as avx512_sapphirerapids")
-    failed = to.export(o.export, o.target, Run(o).task(1))
+    if o.models:
+        from .models import export as models
+        failed = models.export(o.export, o.target, o.models, o.ops)
+    else:
+        failed = to.export(o.export, o.target, Run(o).task(1))
     for sentence in failed:
         print(f"error: {sentence}", file=sys.stderr)
     return 1 if failed else 0

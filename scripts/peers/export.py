@@ -40,8 +40,7 @@ def export(folder, target, task):
             index[text] = {**about, "file": file}
             library.write_exported(folder, index)
             print(f"{entry.name} {kind}: {os.path.basename(about['script'])}", file=sys.stderr, flush=True)
-    copy_tree(os.path.dirname(os.path.abspath(__file__)), os.path.join(folder, "peers"), "gpu", "*.cpp", "*.h", "*.txt")
-    copy_binary(folder, "lib/libhalyard_peers.so")
+    copy_package(folder)
     if list(application_cases(task)):
         application.build()
         copy_binary(folder, "apps/minilm/minilm")
@@ -50,6 +49,12 @@ def export(folder, target, task):
         copy_tree(application.MODEL, os.path.join(folder, ".halyard/minilm"), "README*", "[.]*")
     library.write_exported(folder, index)
     return failed
+
+
+def copy_package(folder):
+    """What times, but for the kernels."""
+    copy_tree(os.path.dirname(os.path.abspath(__file__)), os.path.join(folder, "peers"), "gpu", "*.cpp", "*.h", "*.txt")
+    copy_binary(folder, "lib/libhalyard_peers.so")
 
 
 def copy_tree(source, to, *leave):

@@ -51,6 +51,33 @@ class Export(unittest.TestCase):
             schedules = [json.loads(k["request"])["schedule"] for k in json.load(f)]
         self.assertEqual(schedules, ["", "mma"])
 
+    def test_models(self):
+        """Compiled here, and timed there beside the peers that there are: none."""
+        python = os.path.join(library.ROOT, ".halyard/models/bin/python")  # it has onnx, and numpy
+        path = os.path.join(self.folder, "given/silero_vad/data/silero_vad_openvino_16k.onnx")
+        os.makedirs(os.path.dirname(path))
+        subprocess.run([python, "-c", "import sys, onnx, onnx.helper as h\n"
+                        "x, y = (h.make_tensor_value_info(n, 1, [3, 4]) for n in 'xy')\n"
+                        "onnx.save(h.make_model(h.make_graph([h.make_node('Neg', ['x'], ['y'])], 'g', [x], [y]), ir_version=8, "
+                        "opset_imports=[h.make_opsetid('', 17)]), sys.argv[1])", path],
+                       check=True)
+        pack = os.path.join(self.folder, "pack")
+        r = bench("--models", os.path.join(self.folder, "given"), "VAD", "--export", pack, "--target", self.target)
+        self.assertEqual(r.returncode, 0, r.stderr)
+
+        def there(name):
+            records = json_file()
+            return records, subprocess.run([python, "-m", "peers", "--models", "models", name, "--threads", "1", "--seconds", "0.01", "--json", records],
+                                           cwd=pack, text=True, capture_output=True, env={"PATH": os.environ["PATH"], "HALYARD_NO_PEERS": "1",
+                                                                                         "PYTHONDONTWRITEBYTECODE": "1"})
+        records, r = there("VAD")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        row, = read(records)
+        self.assertEqual((row["op"], row["peer"]), ("Silero VAD, one window", None))
+        self.assertGreater(row["seconds"], 1e-8)
+        os.rename(os.path.join(pack, "compiled/silerovadonewindow"), os.path.join(pack, "compiled/other"))
+        self.assertIn("is not among the models of this export", there("VAD")[1].stderr)
+
     def test_without_a_target_it_is_an_error(self):
         r = bench(*SMALL, "--export", self.folder)
         self.assertEqual(r.returncode, 1)

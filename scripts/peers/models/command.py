@@ -26,6 +26,11 @@ def cases(wanted):
     return [c for c in all_ if not wanted or any(n.lower() in c["name"].lower() for n in wanted)]
 
 
+def name_of(case):
+    """Of its files and functions."""
+    return "".join(c for c in case["name"].lower() if c.isalnum())
+
+
 def shape_text(sizes):
     return "x".join(map(str, sizes.values())) or "as it is"
 
@@ -128,18 +133,18 @@ def main(o, run):
     done = kept.Kept(run.file, o.resume)
     try:
         with tempfile.TemporaryDirectory() as folder:
-            for number, case in enumerate(cases(o.ops)):
-                of_model(o, run, done, case, folder, f"model{number}")
+            for case in cases(o.ops):
+                of_model(o, run, done, case, os.path.join(library.ROOT, "compiled") if library.EXPORTED else folder)
     except KeyboardInterrupt:
         run.note("interrupted; --resume goes on from here")
         return False
     return True
 
 
-def of_model(o, run, done, case, folder, name):
-    """All rows of a model, which is compiled where one of them is not there."""
+def of_model(o, run, done, case, folder):
+    """All rows of a model, which is compiled where one of them is not there. An export has compiled it."""
     from . import contestants
-    path = path_of(case, o.models)
+    path, name = path_of(case, o.models), name_of(case)
     made = os.path.join(folder, name)
     for threads in map(int, o.threads):
         for sizes in case["shapes"]:
@@ -147,6 +152,9 @@ def of_model(o, run, done, case, folder, name):
             key = f"{title} {threads}t"
             if key not in done.rows:
                 if not os.path.exists(made):
+                    if library.EXPORTED:
+                        run.failures.append(f"{case['name']} is not among the models of this export; scripts/bench --models --export adds it")
+                        return
                     try:
                         contestants.compiled(path, made, name)
                     except library.Failure as e:

@@ -174,9 +174,9 @@ def with_initializers(path):
 PEERS = (Onnxruntime, OpenVINO, Torch)
 
 
-def compiled(path, folder, name):
+def compiled(path, folder, name, target="host"):
     """What `halyard compile` writes. Throws library.Failure."""
-    done = subprocess.run([os.path.join(library.BUILD, "bin/halyard"), "compile", path, "-o", folder, "--name", name, "--shared", "--quiet"],
-                          capture_output=True, text=True, check=False)
+    done = subprocess.run([os.path.join(library.BUILD, "bin/halyard"), "compile", path, "-o", folder, "--name", name, "--shared", "--quiet",
+                           "--target", target], capture_output=True, text=True, check=False)
     if done.returncode:
         raise library.Failure(done.stderr.strip())
