@@ -91,13 +91,18 @@ int32_t generate(Sequence *sequence, Sampler *sampler, const Model &model, const
     return token;
 }
 
+// A vocabulary need not have a token for each text.
+void require_some(const std::vector<int32_t> &tokens) {
+    if (tokens.empty()) {
+        throw std::runtime_error("a text without tokens has nothing that follows; give one");
+    }
+}
+
 std::vector<int32_t> tokens_of_text(const Model &model, const std::string &text) {
     std::vector<int32_t> tokens;
     model.tokenizer.begin(&tokens);
     model.tokenizer.encode(text, true, &tokens);
-    if (tokens.empty()) {
-        throw std::runtime_error("a text without tokens has nothing that follows; give one");
-    }
+    require_some(tokens);
     return tokens;
 }
 
@@ -135,6 +140,7 @@ void continue_together(const Model &model, const std::vector<std::string> &texts
             tokens = format.begin(options.system);
             const std::vector<int32_t> asked = format.question(text);
             tokens.insert(tokens.end(), asked.begin(), asked.end());
+            require_some(tokens);
         } else {
             tokens = tokens_of_text(model, text);
         }
@@ -200,6 +206,7 @@ void converse(Sequence *sequence, Sampler *sampler, const Model &model, const st
         }
         const std::vector<int32_t> asked = format.question(line);
         tokens.insert(tokens.end(), asked.begin(), asked.end());
+        require_some(tokens);
         const int32_t last = generate(sequence, sampler, model, tokens, options);
         tokens = format.after_answer(last);
         show(terminal && !question ? "\n\n" : "\n");

@@ -8,12 +8,12 @@
 #include "kernel/cpu.h"
 #include "kernel/element.h"
 #include "kernel/failure.h"
+#include "kernel/strict_allocation.h"
 
 namespace halyard {
 
 namespace {
 
-constexpr uint8_t kPoison = 0xff;
 constexpr size_t kGuardBytes = 256;  // on each side; a multiple of the widest vector
 constexpr size_t kAlignment = 128;   // what Halide's own allocations have
 
@@ -36,6 +36,20 @@ void in_parts(size_t count, const F &f) {
     for (auto &t : threads) {
         t.join();
     }
+}
+
+// The byte of kUnstored that belongs at an address, whose parity is that of its place in a buffer.
+uint8_t poison_at(const uint8_t *p) {
+    return uint8_t(kUnstored >> (reinterpret_cast<uintptr_t>(p) % 2 * 8));
+}
+
+bool is_poison(const uint8_t *begin, const uint8_t *end) {
+    for (const uint8_t *p = begin; p < end; p++) {
+        if (*p != poison_at(p)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 }  // namespace
@@ -71,7 +85,7 @@ HostBuffer::HostBuffer(const halide_type_t &type, const Layout &layout) : layout
     if (!memory_) {
         throw Failure("out of memory for a buffer");
     }
-    std::memset(memory_.get(), kPoison, memory_bytes_);
+    std::fill_n(reinterpret_cast<uint16_t *>(memory_.get()), memory_bytes_ / sizeof(kUnstored), kUnstored);
     first_ = memory_.get() + before - lowest * int64_t(element);
     for (size_t d = 0; d < rank; d++) {
         dims_.emplace_back(layout_.mins[d], layout_.extents[d], layout_.strides[d]);
@@ -190,14 +204,16 @@ void HostBuffer::fill(double value) {
 }
 
 void HostBuffer::poison() {
-    each([&](size_t, uint8_t *p) { std::memset(p, kPoison, type().bytes()); });
+    each([&](size_t, uint8_t *p) {
+        for (int b = 0; b < type().bytes(); b++) {
+            p[b] = poison_at(p + b);
+        }
+    });
 }
 
 std::vector<bool> HostBuffer::poisoned_elements() const {
     std::vector<bool> elements(size());
-    each([&](size_t number, const uint8_t *p) {
-        elements[number] = std::all_of(p, p + type().bytes(), [](uint8_t byte) { return byte == kPoison; });
-    });
+    each([&](size_t number, const uint8_t *p) { elements[number] = is_poison(p, p + type().bytes()); });
     return elements;
 }
 
@@ -207,14 +223,18 @@ bool HostBuffer::poisoned() const {
 }
 
 bool HostBuffer::surroundings_intact() const {
+    const uint8_t *const end = memory_.get() + memory_bytes_;
+    if (dense()) {  // nothing is between the elements
+        return is_poison(memory_.get(), first_) && is_poison(first_ + bytes(), end);
+    }
     std::vector<bool> covered(memory_bytes_, false);
     each([&](size_t, const uint8_t *p) {
         for (int b = 0; b < type().bytes(); b++) {
             covered[size_t(p - memory_.get()) + b] = true;
         }
     });
-    for (size_t i = 0; i < memory_bytes_; i++) {
-        if (!covered[i] && memory_.get()[i] != kPoison) {
+    for (const uint8_t *p = memory_.get(); p < end; p++) {
+        if (!covered[size_t(p - memory_.get())] && *p != poison_at(p)) {
             return false;
         }
     }

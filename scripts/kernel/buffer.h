@@ -26,7 +26,7 @@ struct Layout {
 };
 
 /** Owns its memory. All of it, also what lies between and around the elements, starts as poison:
- * bytes of 0xff, which are NaN in every float type and -1 in every signed integer. */
+ * kUnstored (strict_allocation.h), which is NaN in most float types, and as an index leads nowhere. */
 class HostBuffer {
 public:
     HostBuffer(const halide_type_t &type, const Layout &layout);

@@ -231,7 +231,8 @@ pid_t start_forked(const std::vector<std::string> &command, const ProcessOptions
     if (!children_lead_groups) {
         std::signal(SIGHUP, SIG_DFL);
     }
-    if (!confiner || confiner->apply()) {
+    const bool is_there = options.directory.empty() || chdir(options.directory.c_str()) == 0;
+    if (is_there && (!confiner || confiner->apply())) {
         limit_this_process(options.memory_bytes, options.processor_seconds);  // last: what is above takes memory as the parent did
         execvp(argv[0], argv.data());
     }
@@ -261,7 +262,8 @@ ProcessResult run(const std::vector<std::string> &command, const ProcessOptions 
     check_signals();
     Pipe out, err;
     const Input in(options.input);
-    const bool forked = !children_lead_groups || confinement || options.memory_bytes > 0 || options.processor_seconds > 0;
+    const bool forked =
+        !children_lead_groups || confinement || options.memory_bytes > 0 || options.processor_seconds > 0 || !options.directory.empty();
     const pid_t pid = forked ? start_forked(command, options, confinement, in.fd(), out.ends[1], err.ends[1])
                              : start(command, options, in.fd(), out.ends[1], err.ends[1]);
     const Running known(children_lead_groups ? -pid : pid);

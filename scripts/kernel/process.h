@@ -30,6 +30,7 @@ struct ProcessOptions {
     std::string input = "";                  // its standard input
     int64_t memory_bytes = 0;                // that it may take; 0 for no bound
     double processor_seconds = 0;            // likewise
+    std::string directory = "";              // where it runs; "" where we do
     size_t output_bytes = size_t(16) << 20;  // that are kept of each, standard output and error
 };
 

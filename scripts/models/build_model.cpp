@@ -133,14 +133,19 @@ void put_together(const ModelRequest &request, const std::vector<KernelOfModel> 
     options.timeout = request.timeout;
     run_tool({system_compiler(), "-x", "c", "-std=gnu11", "-O1", "-fPIC", "-I" + paths().headers, "-c", base + ".c", "-o", base + ".o"},
              options, "the C compiler, for what calls the kernels,");
-    const std::string library = (fs::path(work) / ("lib" + request.name + ".a")).string();
-    options.input = fmt::format("CREATE {}\nADDMOD {}.o\n", library, base);
-    for (const auto &k : kernels) {
-        options.input += fmt::format("ADDLIB {}\n", k.archive);
+    // The script of ar takes few characters in a name, and would have others, as spaces and semicolons, for the end of a word or a line of its
+    // own: it runs in the folder, and every name in it is ours.
+    const std::string library = "lib" + request.name + ".a";
+    options.directory = work;
+    options.input = fmt::format("CREATE {}\nADDMOD {}.o\n", library, request.name);
+    for (size_t i = 0; i < kernels.size(); i++) {
+        const std::string link = fmt::format("{}.a", i);
+        fs::create_symlink(fs::absolute(kernels[i].archive), fs::path(work) / link);
+        options.input += fmt::format("ADDLIB {}\n", link);
     }
     options.input += "SAVE\nEND\n";
     run_tool({"ar", "-M"}, options, "ar, which makes the archive,");
-    if (!fs::is_regular_file(library)) {
+    if (!fs::is_regular_file(fs::path(work) / library)) {
         throw Failure("ar made no archive");
     }
 }
@@ -198,7 +203,7 @@ BuiltModel build_model(const ModelRequest &request, const std::string &work, con
     }
     built.report["target"] = request.target;
     built.report["devices"] = request.devices;
-    write_file((fs::path(work) / (request.name + ".json")).string(), built.report.dump(1) + "\n");
+    write_file((fs::path(work) / (request.name + ".json")).string(), built.report.dump(1, ' ', true) + "\n");
     built.inputs.push_back(request.model);
     if (!request.schedule.empty()) {
         built.inputs.push_back(request.schedule);

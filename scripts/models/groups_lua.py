@@ -55,7 +55,19 @@ def in_comment(text):
 
 
 def quoted(text):
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    """A string of Lua, in which what a terminal would not show, or obey, is written as its number."""
+    plain = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return '"' + "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in plain) + '"'
+
+
+def unquoted(text):
+    """What a string of such a file says. A number that is no character gives the one that stands for such."""
+    def escape(found):
+        if found.group(2):
+            return {"n": "\n", "t": "\t"}.get(found.group(2), found.group(2))
+        number = int(found.group(1), 16)
+        return chr(number) if number < 0xd800 or 0xe000 <= number < 0x110000 else "\ufffd"
+    return re.sub(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|(.))", escape, text[1:-1])
 
 
 def units_of(graph, groups):
@@ -224,8 +236,7 @@ class Parser:
             return float(self.take()[1])
         if self.peek("true") or self.peek("false"):
             return self.take()[1] == "true"
-        text = self.take(kind="string")[1]
-        return re.sub(r"\\(.)", lambda m: {"n": "\n", "t": "\t"}.get(m.group(1), m.group(1)), text[1:-1])
+        return unquoted(self.take(kind="string")[1])
 
     def table(self):
         line = self.take("{")[2]

@@ -107,6 +107,8 @@ TEST_CASE("Candidates that fail, in every way", "[measure]") {
         {"hang", Status::kTimeout, "ran longer than 1 s in its first call"},
         {"wrong", Status::kWrongResult, "1000 of 1000 elements are wrong"},
         {"race", Status::kWrongResult, "1000 of 1000 elements are wrong"},
+        {"outside", Status::kWrongResult, "y: it was stored to where none of its elements is"},
+        {"unstored", Status::kWrongResult, "1000 of 1000 elements are wrong"},
         {"memory", Status::kOutOfMemory, "the kernel answered with error -11"},
         {"no_sense", Status::kBuildError, "it makes no sense"},
         {"no_memory", Status::kOutOfMemory, "memory exhausted"},

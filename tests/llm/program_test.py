@@ -186,6 +186,12 @@ class Program(unittest.TestCase):
         for mode in (("--bench",), ("--explain",), ("--tokens", "a")):
             self.fails(run("--model", model, "--context", 64, *mode), 2, "excludes", "--context", mode[0])
         self.fails(run("--model", model, "--prompt", ""), 1, "without tokens")
+        mute = pathlib.Path(self.folder.name) / "mute.gguf"  # a vocabulary of which no text has a token
+        write_tiny(mute, "llama", change=lambda keys, _: keys.update({"tokenizer.ggml.tokens": [""] * len(keys["tokenizer.ggml.tokens"])}))
+        lines = pathlib.Path(self.folder.name) / "lines"
+        lines.write_text("a\n")
+        for texts in (("--prompt", "a"), ("--chat", "--prompt", "a"), ("--parallel", lines), ("--parallel", lines, "--chat")):
+            self.fails(run("--model", mute, *texts), 1, "without tokens")
         self.fails(run("--model", model, "--prompt", "a", "--top-p", 0), 1, "top-p")
         self.fails(run("--model", "/nowhere", "--prompt", "a"), 1, "/nowhere", "No such file")
         self.fails(run("--model", self.folder.name, "--prompt", "a"), 1, "not a regular file")

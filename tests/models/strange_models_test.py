@@ -16,12 +16,15 @@ from support import FLOAT
 class StrangeModels(Compile):
     def test_texts_of_a_model_are_no_code(self):
         """Names that C or Lua would read otherwise: of the file, inputs, dimensions, nodes and groups."""
-        bad = '*/ "\n#error of a name\n\x1b[31m'
+        bad = '*/ "\n#error of a name\r\n\x1b[31m\u202e\x9b1m'
         nodes = [helper.make_node("Add", ["int", "workspace"], ["class"], name=bad), helper.make_node("Relu", ["class"], [bad], name="int")]
         path = support.save(self.folder / "a*_]].onnx", nodes, [("int", FLOAT, ["new x", 3]), ("workspace", FLOAT, ["new_x", 3])],
                             [(bad, FLOAT, ["new x", 3])])
         done = support.halyard("compile", path, "--name", "mlp", "-o", self.folder / "out")
         self.assertEqual(done.returncode, 0, done.stderr)
+        for name in ("mlp.h", "mlp.lua", "mlp.json"):
+            text = (self.folder / "out" / name).read_bytes().decode()
+            self.assertEqual([c for c in text if not c.isprintable() and c != "\n"], [], name)
         model = support.Model(self.folder / "out", "mlp")
         self.assertEqual([d["name"] for d in model.report["dimensions"]], ["new_x", "new_x_2"])
         x = np.array([[1, -2, 3], [-4, 5, 6]], np.float32)
@@ -71,6 +74,17 @@ class StrangeModels(Compile):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual((self.folder / "again/mlp.weights").read_bytes(), wanted)
         self.assertIn("weights.bin, but it is a symbolic link", self.refused(model=links / "moved.onnx"))
+
+    def test_folders_of_any_name(self):
+        """Of which tools that are told names in a script would take a part for a name, and what is behind it for the next word."""
+        for name in ("a b;c[1](2),d", "\u00e9#k%l&{m}"):
+            folder = self.folder / name
+            folder.mkdir()
+            before = sorted(self.folder.iterdir())
+            done = support.halyard("compile", self.model, "-o", folder / "out", environment={"HALYARD_CACHE": str(folder / "cache")})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(sorted(self.folder.iterdir()), before)
+            self.assertEqual(sorted(f.name for f in (folder / "out").iterdir()), ["libmlp.a", "mlp.h", "mlp.json", "mlp.lua", "mlp.weights"])
 
     def test_weights_of_another_model(self):
         model = self.compiled()

@@ -38,6 +38,30 @@ def save(path, nodes, inputs, outputs, initializers=(), opset=17):
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 
 
+STRICT = ctypes.CDLL(str(BUILD / "tests/models/libmodels_strict_memory.so"))
+STRICT.models_allocate.restype = ctypes.c_void_p
+UNSTORED = 0x7fd5  # what its memory is full of: NaN as a float of 16 and 32 bits, and no index
+
+
+class Memory:
+    """Bytes between pages that nobody may touch, which end at the second one but for less than 128 bytes."""
+
+    def __init__(self, size):
+        self.size = size
+        self.at = STRICT.models_allocate(None, ctypes.c_size_t(size))
+        assert self.at, f"no memory for {size} bytes"
+
+    def __del__(self):
+        STRICT.models_release(None, ctypes.c_void_p(self.at))
+
+    def bytes(self, begin=0, end=None):
+        end = self.size if end is None else end
+        return np.frombuffer((ctypes.c_uint8 * (end - begin)).from_address(self.at + begin), np.uint8)
+
+    def array(self, shape, dtype):
+        return np.frombuffer((ctypes.c_uint8 * self.size).from_address(self.at), dtype).reshape(shape)
+
+
 class Model:
     """A compiled model: its library is linked as shared object, and its functions are called as a C program does."""
 
@@ -49,6 +73,8 @@ class Model:
                         "-lpthread", "-ldl", "-lm"], check=True)
         self.library = ctypes.CDLL(str(path))
         self.library.halyard_last_error.restype = ctypes.c_char_p
+        self.library.halide_set_custom_malloc(STRICT.models_allocate)
+        self.library.halide_set_custom_free(STRICT.models_release)
         self.model = ctypes.c_void_p()
         self.check(self.function("load")(str(directory / f"{name}.weights").encode(), ctypes.byref(self.model)))
 
@@ -74,19 +100,31 @@ class Model:
     def __call__(self, inputs, **sizes):
         arrays = self.report["inputs"] + self.report["outputs"]
         given, needed = self.measured(**sizes)
-        kept, outputs = [], []
-        for a in self.report["inputs"]:
-            kept.append(np.ascontiguousarray(inputs[a["name"]]))
-        for a in self.report["outputs"]:
-            outputs.append(np.full(self.shape(a, sizes), 77, a["type"]))
-        for array, size in zip(kept + outputs, list(needed)[1:]):
-            assert array.nbytes == size, (array.shape, array.nbytes, size)
-        workspace = np.full(needed[0] + 64, 0xff, np.uint8)
-        pointers = (ctypes.c_void_p * len(arrays))(*[a.ctypes.data for a in kept + outputs])
-        begin = (workspace.ctypes.data + 63) // 64 * 64
-        self.check(self.function("run")(self.model, given, pointers, ctypes.c_void_p(begin)))
-        assert (workspace[begin - workspace.ctypes.data + needed[0]:] == 0xff).all(), "it wrote behind its workspace"
+        kept, outputs, memory = [], [], []
+        for a, size in zip(arrays, list(needed)[1:]):
+            is_input = len(kept) < len(self.report["inputs"])
+            given_array = np.ascontiguousarray(inputs[a["name"]]) if is_input else np.empty(self.shape(a, sizes), a["type"])
+            assert given_array.nbytes == size, (given_array.shape, given_array.nbytes, size)
+            memory.append(Memory(size))
+            array = memory[-1].array(given_array.shape, given_array.dtype)
+            if is_input:
+                array[...] = given_array
+            (kept if is_input else outputs).append(array)
+        workspace = Memory(needed[0])
+        pointers = (ctypes.c_void_p * len(arrays))(*[m.at for m in memory])
+        self.check(self.function("run")(self.model, given, pointers, ctypes.c_void_p(workspace.at)))
+        for a, m in zip(["the workspace", *[a["name"] for a in arrays]], [workspace, *memory]):
+            beyond = Memory.bytes(m, m.size, m.size + -m.size % 128)
+            assert (beyond[beyond.size % 2:].view(np.uint16) == UNSTORED).all(), f"it wrote behind {a}"
+        outputs = [np.array(o) for o in outputs]
         return outputs
+
+
+def full_of_nothing(shape, dtype):
+    """An array in which nothing was stored."""
+    made = np.empty(shape, dtype)
+    made.reshape(-1).view(np.uint8)[...] = np.resize(np.array([UNSTORED], np.uint16).view(np.uint8), made.nbytes)
+    return made
 
 
 class Dimension(ctypes.Structure):
@@ -132,8 +170,8 @@ class DeviceModel(Model):
     def __call__(self, inputs, run=None, **sizes):
         _, needed = self.measured(**sizes)
         arrays = {a["name"]: np.ascontiguousarray(inputs[a["name"]]) for a in self.report["inputs"]}
-        outputs = {a["name"]: np.full(self.shape(a, sizes), 77, a["type"]) for a in self.report["outputs"]}
-        arrays.update({**outputs, "workspace": np.full(max(needed[0], 1), 0xff, np.uint8)})
+        outputs = {a["name"]: full_of_nothing(self.shape(a, sizes), a["type"]) for a in self.report["outputs"]}
+        arrays.update({**outputs, "workspace": full_of_nothing([max(needed[0] + needed[0] % 2, 2)], "uint8")})
         placed = {n: Bytes(a) for n, a in arrays.items()}
         for b in placed.values():
             self.check(self.library.halide_device_malloc(None, ctypes.byref(b), self.cuda))

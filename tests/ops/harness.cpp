@@ -12,10 +12,10 @@
 #include "kernel/cpu.h"
 #include "kernel/element.h"
 #include "kernel/generate.h"
+#include "kernel/strict_memory.h"
 #include "kernel/targets.h"
 #include "kernel/text.h"
 #include "kernel/workload.h"
-#include "strict_memory.h"
 
 namespace ops_test {
 

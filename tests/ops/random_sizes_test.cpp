@@ -219,6 +219,19 @@ std::vector<std::string> dimensions_of(const std::string &op, const Assignments 
     return names_in_error(op, choices, fmt::format("k[\"{}\"]:bound_extent(\"?\", 1)", func), "its dimensions are ", folder);
 }
 
+// A parameter with a value that is drawn, as the algorithm may leave a number to it. 0 stands for what versions choose, of which there are none.
+std::string param_of(const Tunable &param, Draw &draw) {
+    std::vector<std::string> values;
+    for (const auto &value : param.choices) {
+        if (value != "0") {
+            values.push_back(value);
+        }
+    }
+    const std::string value = values.empty() ? param.value : draw.of(values);
+    const bool plain = value == "true" || value == "false" || value.find_first_not_of("-0123456789") == std::string::npos;
+    return fmt::format("{} = {}, ", param.name, plain ? value : fmt::format("\"{}\"", value));
+}
+
 // The algorithm with drawn Funcs in memory, and more of them computed than is needed.
 void say_naive(const std::string &op, Assignments &choices, const std::string &folder, Draw &draw) {
     const bool on_cuda = choices.at("target") == kCudaTarget;
@@ -255,18 +268,26 @@ void say_naive(const std::string &op, Assignments &choices, const std::string &f
     ScriptOptions options;
     options.lib_dirs = {paths().schedules};
     options.target = resolve_targets(choices.at("target")).front();
-    std::string generator;
+    std::string generator, params;
     for (const auto &s : schedules_of(op)) {
         if (s.name == choices.at("schedule") && (s.place == "cuda") == on_cuda) {
-            for (const auto &f : read_header(s.path, options).generator) {
+            const ScriptHeader header = read_header(s.path, options);
+            for (const auto &f : header.generator) {
                 generator += fmt::format("{} = \"{}\", ", f.first, f.second);
+            }
+            for (const auto &p : header.params) {
+                params += p.is_generator_param ? "" : param_of(p, draw);
             }
         }
     }
+    for (auto c = choices.begin(); c != choices.end();) {  // what the schedule that ships would be told
+        c = starts_with(c->first, "set.") ? choices.erase(c) : std::next(c);
+    }
     choices["schedule"] = folder + "/" + op + ".lua";
-    write_file(choices["schedule"],
-               fmt::format("return schedule \"{}\" {{ target = \"{}\", generator = {{ {} }}, apply = function(k)\n{}end }}\n", op,
-                           on_cuda ? "cuda" : "cpu", generator, lines));
+    write_file(
+        choices["schedule"],
+        fmt::format("return schedule \"{}\" {{ target = \"{}\", generator = {{ {} }}, params = {{ {} }}, apply = function(k)\n{}end }}\n",
+                    op, on_cuda ? "cuda" : "cpu", generator, params, lines));
 }
 
 // Has the schedule that ships say these lines before all others, or behind them.
@@ -342,6 +363,12 @@ void say_places(const std::string &op, Assignments &choices, const std::string &
     }
     std::cerr << op << " " << choices.at("schedule") << lines << "\n";
     say(op, choices, lines, folder, true);
+}
+
+// What was written for this run, which is gone when somebody reads of it.
+std::string drawn_script(const Assignments &choices, const std::string &folder) {
+    const std::string &schedule = choices.at("schedule");
+    return starts_with(schedule, folder) ? "\n" + read_file(schedule) : "";
 }
 
 void check_sizes(const OpTest &test, const std::string &op) {
@@ -420,7 +447,7 @@ void check_sizes(const OpTest &test, const std::string &op) {
                 std::cerr << "refused " << seed << " " << assignments_text(choices) << " " << wrong << "\n";
                 refused++;
             } else {
-                FAIL_CHECK("seed " << seed << " " << assignments_text(choices) << ": " << wrong);
+                FAIL_CHECK("seed " << seed << " " << assignments_text(choices) << ": " << wrong << drawn_script(choices, folder.path()));
                 if (wrong.find("outside of an array") != std::string::npos || wrong.find("CUDA_ERROR") != std::string::npos) {
                     return;  // the device is lost
                 }
@@ -467,6 +494,27 @@ TEST_CASE("results of so many rows or columns", "[bounds]") {
     const std::string window = called(rope_test(), "rope", {{"angles", "frequencies"}, {"schedule", "rope"}},
                                       "\n    k.y:bound_extent(\"head\", 33)", rope, Placement::kWindow);
     CHECK(window.find("beyond the max (32)") != std::string::npos);
+}
+
+// A schedule that has more pairs computed than there are, whose loops take their number from arrays of another form: they cannot be shown to
+// have no turns where there is no pair, and do have some.
+TEST_CASE("more pairs than there are, of arrays without any", "[bounds]") {
+    const TemporaryDirectory folder(temporary_root());
+    const std::string script = folder.path() + "/expert_sort.lua";
+    write_file(script, R"(return schedule "expert_sort" { target = "cuda", params = { threads = 128 }, apply = function(k)
+  k.before:compute_root():gpu_tile({ "e" }, { 8 }, "guard")
+  for _, of_rows in ipairs { k.chunk_of, k.expert, k.sorted } do of_rows:compute_root():gpu_tile({ "row" }, { 8 }, "guard") end
+  k.found:compute_root():align_bounds("row", 5, 3):gpu_tile({ "row" }, { 8 }, "guard")
+  for _, of_pairs in ipairs { k.id, k.rank } do of_pairs:compute_root():gpu_tile({ "p" }, { 8 }, "guard") end
+end }
+)");
+    const CompiledKernel kernel = build("expert_sort", {{"schedule", script}, {"target", kCudaTarget}});
+    for (const Dims &dims : {Dims{{"tokens", 47}, {"top_k", 0}, {"experts", 3}}, Dims{{"tokens", 0}, {"top_k", 3}, {"experts", 3}},
+                             Dims{{"tokens", 47}, {"top_k", 2}, {"experts", 3}}}) {
+        Case c;
+        c.dims = dims;
+        CHECK(check_case(expert_sort_test(), find_op("expert_sort"), kernel, c, Placement::kDense, 1) == "");
+    }
 }
 
 #define HALYARD_OP(name, ...)                                                                                                              \

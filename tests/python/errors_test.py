@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import ctypes
+import importlib.util
 import itertools
 import os
 import pathlib
@@ -38,6 +39,10 @@ class Calls(unittest.TestCase):
         self.refuses(TypeError, "rms_norm: x is no array but a <class 'list'>", [1.0], floats(8))
         self.refuses(TypeError, "x has elements of a type that no library takes", np.ones((2, 8), complex), floats(8))
         self.refuses(TypeError, "x has its bytes in the other order", floats(2, 8).astype(">f4"), floats(8))
+        if importlib.util.find_spec("ml_dtypes"):
+            import ml_dtypes
+            swapped = floats(2, 8).astype(ml_dtypes.bfloat16).view(np.dtype(ml_dtypes.bfloat16).newbyteorder())
+            self.refuses(TypeError, "x has its bytes in the other order", swapped, swapped[0])
         self.refuses(TypeError, "rms_norm: eps is float32, which cannot be made of 'small'", floats(2, 8), floats(8), eps="small")
 
     def test_strides(self):

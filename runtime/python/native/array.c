@@ -131,7 +131,8 @@ static int import_array_struct(struct Array *a, PyObject *array, PyObject *name)
     if (s->two != 2 || s->itemsize <= 0) {  // any capsule without a name comes here
         return refuse(PyExc_TypeError, name, "has an __array_struct__ that is none");
     }
-    if (s->kind != 'V' && !(s->flags & kArrayNotSwapped)) {
+    const int is_known = s->kind != 'V' || (s->itemsize == 2 && is_bfloat16(array));
+    if (is_known && !(s->flags & kArrayNotSwapped)) {
         return refuse(PyExc_TypeError, name, "has its bytes in the other order");
     }
     a->buffer.type.bits = s->itemsize < 32 ? (uint8_t)(8 * s->itemsize) : 255;
@@ -141,7 +142,7 @@ static int import_array_struct(struct Array *a, PyObject *array, PyObject *name)
     case 'u': a->buffer.type.code = halide_type_uint; break;
     case 'b': a->buffer.type.code = halide_type_uint, a->buffer.type.bits = 1; break;
     case 'V':
-        if (s->itemsize == 2 && is_bfloat16(array)) {
+        if (is_known) {
             a->buffer.type.code = halide_type_bfloat;
             break;
         }

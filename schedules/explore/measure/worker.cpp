@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <new>
+#include <optional>
 
 #include <fmt/format.h>
 #include <sys/prctl.h>
@@ -19,6 +20,7 @@
 #include "explore/measure/launches.h"
 #include "explore/measure/outputs.h"
 #include "kernel/process.h"
+#include "kernel/strict_memory.h"
 #include "language/script.h"
 #include "explore/task.h"
 #include "kernel/text.h"
@@ -130,15 +132,35 @@ struct Work {
     Tolerance tolerance;
 };
 
+// Memory of the host around which something was stored; "" where nothing was.
+std::string stored_around(const CompiledKernel &kernel, Work &work) {
+    for (const auto &a : kernel.arguments()) {
+        if (a.is_buffer && !work.arguments.buffer(a.name).surroundings_intact()) {
+            return fmt::format("{}: it was stored to where none of its elements is", a.name);
+        }
+    }
+    return "";
+}
+
 // Whether the outputs are right; where not, the result says so.
 bool check(const json &job, const CompiledKernel &kernel, Work &work, Measured &m) {
-    const Difference d = compare_outputs(job.at("outputs"), kernel, work.arguments, work.tolerance);
+    Difference d = compare_outputs(job.at("outputs"), kernel, work.arguments, work.tolerance);
     m.error = std::min(std::max(m.error, d.error), 1e30);
+    d.message = d.message.empty() ? stored_around(kernel, work) : d.message;
     if (!d.message.empty()) {
         m.status = Status::kWrongResult;
         m.message = d.message;
     }
     return d.message.empty();
+}
+
+// What nobody has stored shows in the result, or ends the process; a device has memory of its own.
+CallResult first_call(const json &job, const CompiledKernel &kernel, Work &work) {
+    std::optional<StrictMemory> strict;
+    if (!job.value("device", false)) {
+        strict.emplace(kernel);
+    }
+    return kernel.call(work.arguments);
 }
 
 void set_times(const CallTimes &times, Measured &m) {
@@ -190,7 +212,7 @@ Measured run(const json &job) {
     kernel.set_threads(job.at("threads"));
     Work work(job, kernel);
     say("phase check");
-    const CallResult first = kernel.call(work.arguments);
+    const CallResult first = first_call(job, kernel, work);
     if (!first.ok()) {
         m.refuse(first.code, first.message);
         return m;

@@ -91,10 +91,16 @@ private:
         if (of_kernels_ && op->for_type == ForType::GPUBlock) {
             ReachedReads reads(*this);
             op->accept(&reads);
-            if ((reads.found && !reads.stores_output) || stores_nothing_there(op)) {
+            if (stores_nothing_there(op)) {
                 return IfThenElse::make(condition_, op);
             }
-            if (!reads.found || !size_.defined()) {  // of other conditions it is not known which loops have no turns
+            if (is_const_zero(reads.found)) {
+                return op;
+            }
+            if (!reads.stores_output) {
+                return IfThenElse::make(simplify(condition_ || !reads.found), op);
+            }
+            if (!size_.defined()) {  // of other conditions it is not known which loops have no turns
                 return op;
             }
             // What it computes for itself, as on the host, where the condition is known.
@@ -147,15 +153,27 @@ private:
     class ReachedReads : public IRVisitor {
         using IRVisitor::visit;
 
+        // What keeps a loop from turns may be more than can be shown: sums over nothing are needed. Then the host is asked.
         void visit(const For *op) override {
-            // What keeps it from turns may be more than can be shown: sums over nothing are needed.
-            if (!of_.has_no_turns(op) && !(of_.depends_on_size(op->extent) && !is_const(of_.without(op->extent)))) {
-                IRVisitor::visit(op);
+            if (of_.has_no_turns(op)) {
+                return;
             }
+            op->min.accept(this);
+            op->extent.accept(this);
+            const bool shown = !of_.depends_on_size(op->extent) || is_const(of_.without(op->extent));
+            const Expr extent = shown ? Expr() : on_host(op->extent);
+            ScopedValue<bool> unknown(unknown_, unknown_ || (!shown && !extent.defined()));
+            ScopedValue<Expr> turns(turns_, extent.defined() ? turns_ && extent > 0 : turns_);
+            own_.push(op->name, Expr());
+            op->body.accept(this);
+            own_.pop(op->name);
         }
         void visit(const LetStmt *op) override {
             of_.define(op);
-            IRVisitor::visit(op);
+            op->value.accept(this);
+            own_.push(op->name, on_host(op->value));
+            op->body.accept(this);
+            own_.pop(op->name);
         }
         void visit(const IfThenElse *op) override {
             op->condition.accept(this);
@@ -176,23 +194,55 @@ private:
             op->args[2].accept(this);
         }
         void visit(const Load *op) override {
-            found = found || of_.inputs_.count(op->name) > 0;
+            touch(op->name);
             IRVisitor::visit(op);
         }
         void visit(const Store *op) override {
-            const bool has_none = of_.inputs_.count(op->name) > 0;
-            found = found || has_none;
-            stores_output = stores_output || (!has_none && of_.outputs_.count(op->name) > 0);
+            touch(op->name);
+            stores_output = stores_output || (of_.inputs_.count(op->name) == 0 && of_.outputs_.count(op->name) > 0);
             IRVisitor::visit(op);
+        }
+
+        void touch(const std::string &name) {
+            if (of_.inputs_.count(name) > 0 && !unknown_) {
+                found = simplify(found || turns_);
+            }
+        }
+
+        // An expression of the kernel in names that stand around it; undefined where it has others, or loads.
+        Expr on_host(const Expr &e) const {
+            class Own : public IRMutator {
+                using IRMutator::visit;
+                Expr visit(const Variable *op) override {
+                    const Expr *const value = own_.find(op->name);
+                    known = known && (!value || value->defined());
+                    return value && value->defined() ? *value : Expr(op);
+                }
+                Expr visit(const Load *op) override {
+                    known = false;
+                    return op;
+                }
+                const Scope<Expr> &own_;
+
+            public:
+                explicit Own(const Scope<Expr> &own) : own_(own) {}
+                bool known = true;
+            } own(own_);
+            const Expr made = own.mutate(e);
+            return own.known ? made : Expr();
         }
 
     public:
         explicit ReachedReads(LeaveUnread &of) : of_(of) {}
 
-        bool found = false, stores_output = false;
+        Expr found = const_false();  // where
+        bool stores_output = false;
 
     private:
         LeaveUnread &of_;
+        Scope<Expr> own_;            // names of the kernel
+        Expr turns_ = const_true();  // of loops around
+        bool unknown_ = false;       // whether there is one of which the host does not know
     };
 
     // Whether all that a kernel stores is of outputs that have no elements where the condition does not hold.

@@ -25,10 +25,11 @@ Halide::Internal::Stmt leave_unread(Halide::Internal::Stmt s, const std::map<std
                                     const std::set<std::string> &outputs);
 
 /** Kernels, before they leave the IR: one that would read such an input where there is none of it, and stores nothing of an output, is not
- * launched then. What it computes is of elements that the algorithm does not use. In one that stores an output, what it computes for itself
- * stands under the condition.
+ * launched then. What it computes is of elements that the algorithm does not use. Where it cannot be shown whether loops around the read have
+ * turns, the host asks. In one that stores an output, what it computes for itself stands under the condition.
  *
  *   blocks p: kept[p] = sum of x * w[p]    ->    if (columns > 0) blocks p: kept[p] = sum of x * w[p]
+ *   blocks p of n: kept[p] = x[p]          ->    if (columns > 0 or not n > 0) blocks p of n: kept[p] = x[p]
  */
 Halide::Internal::Stmt leave_kernels_unread(Halide::Internal::Stmt s, const std::set<std::string> &outputs);
 
