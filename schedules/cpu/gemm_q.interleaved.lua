@@ -16,6 +16,8 @@ return schedule "gemm_q" {
     ahead   = tune { 0, 2048, 4096, default = 0 }, -- bytes that weights are prefetched
   },
 
+  where = blocks.interleaved_fits,
+
   apply = function(k, p, target)
     k.y:dim(0):set_min(0)
     blocks.quantised_rows(k, "a", { task = 8 })

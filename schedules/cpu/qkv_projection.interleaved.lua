@@ -17,6 +17,8 @@ return schedule "qkv_projection" {
     ahead   = tune { 0, 2048, 4096, default = 0 }, -- bytes that weights are prefetched
   },
 
+  where = blocks.interleaved_fits,
+
   apply = function(k, p, target)
     blocks.quantised_rows(k, "x", { task = 8 })
     for name, acc in pairs { q = k.acc_q, k = k.acc_k, v = k.acc_v } do

@@ -18,6 +18,8 @@ return schedule "swiglu" {
     ahead   = tune { 0, 2048, 4096, default = 0 }, -- bytes that weights are prefetched
   },
 
+  where = blocks.interleaved_fits,
+
   apply = function(k, p, target)
     k.y:dim(0):set_min(0)
     blocks.quantised_rows(k, "x", { task = 8 })

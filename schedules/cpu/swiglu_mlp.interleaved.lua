@@ -18,6 +18,8 @@ return schedule "swiglu_mlp" {
     ahead   = tune { 0, 2048, 4096, default = 0 }, -- bytes that weights are prefetched
   },
 
+  where = blocks.interleaved_fits,
+
   apply = function(k, p, target)
     local tile = blocks.interleaved_tiles_of(target, k:has "x_q", {
       m = k.y:dim(1):extent(),

@@ -423,14 +423,23 @@ function blocks.interleaved(out, products, o)
   end
 end
 
+-- Whether a schedule's tile of interleaved() leaves registers for the operands, for `where`. A vector of each tile of a panel counts, as
+-- all tiles of a panel have code of their own, which is unrolled over the elements of a block.
+function blocks.interleaved_fits(p, target)
+  local lanes = math.min(target:lanes "f32", p.interleaved, p.columns > 0 and p.columns or p.interleaved)
+  local vectors = math.max(p.interleaved, p.columns) // lanes
+  return p.rows * vectors + vectors + 1 <= 32
+end
+
 -- The tiles of interleaved() that suit a target.
 --
 -- in_8_bits    whether the rows are
 -- o            panel, m; columns and rows, 0 where they are to be chosen
 function blocks.interleaved_tiles_of(target, in_8_bits, o)
-  local columns = o.columns > 0 and o.columns or target:lanes "f32"
+  local lanes = math.min(target:lanes "f32", o.panel) -- a vector of two panels would be loaded and stored number by number
+  local columns = o.columns > 0 and o.columns or lanes
   local wide = target.vector_registers >= 32
-  o.lanes = math.min(target:lanes "f32", columns) -- a tile of 8 columns has no vectors of 16
+  o.lanes = math.min(lanes, columns) -- a tile of 8 columns has no vectors of 16
   o.columns = columns
   if o.rows == 0 then o.rows = in_8_bits and (wide and 8 or 4) or wide and 4 or 2 end
   return o

@@ -10,15 +10,13 @@
 
 #include <Halide.h>
 
+#include "lowering/cuda/print/expr_text.h"
 #include "lowering/cuda/print/names.h"
 
 namespace halyard {
 
 /** An intrinsic: the larger of two floats, or a NaN if one is. */
 extern const char *const kMaxOrNan;
-
-/** `float`, `bfloat16`, `vec<float, 8>`. */
-std::string type_text(const Halide::Type &type);
 
 /** Where an array lies, which says how its elements are reached. kScalar: one element, in a register. */
 enum class Memory { kDevice, kShared, kRegisters, kScalar };
