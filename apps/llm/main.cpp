@@ -95,12 +95,15 @@ void declare(CLI::App *app, Options *o) {
     if (explain) {
         context->excludes(explain);
     }
+    CLI::Option *int8 = nullptr;
     if (offers().int8) {
-        app->add_flag("--int8", o->int8, "Multiply weights by rows in 8 bits, as other programs do: faster, less exact");
+        int8 = app->add_flag("--int8", o->int8, "Multiply weights by rows in 8 bits, as other programs do: faster, less exact");
     }
-    app->add_option("--weights", o->weights, "What matrices are multiplied as; without it as the file has them")
-        ->check(CLI::IsMember({"f32", "bf16"}))
-        ->excludes(tokens);
+    auto *weights = app->add_option("--weights", o->weights, "What matrices are multiplied as; without it as the file has them");
+    weights->check(CLI::IsMember({"f32", "bf16"}))->excludes(tokens);
+    if (int8) {
+        weights->excludes(int8);  // which is for integers
+    }
     app->add_option("--cache", o->cache,
                     offers().int8 ? "What keys and values are kept as; without it f32, and with --int8 f16"
                                   : "What keys and values are kept as; without it f16")

@@ -163,6 +163,13 @@ class Program(unittest.TestCase):
         self.assertGreater(unfused["all"][3], 2 * fused["all"][3])
         self.fails(run("--model", self.models["llama"], "--prompt", "a", "--kernels", "unfused", "--cache", "f16"), 1, "f32, and not in f16")
 
+    def test_other_weights(self):
+        for weights in ("f32", "bf16"):
+            for kernels, library in (("fused", f"llm_{weights}"), ("unfused", f"llm_unfused_{weights}")):
+                self.assertEqual(self.explained("--weights", weights, "--kernels", kernels)["q, k, v"][0], library)
+        self.fails(run("--model", self.models["llama"], "--prompt", "a", "--weights", "bf16", "--int8"), 2, "--int8")
+        self.fails(run("--model", self.models["llama"], "--prompt", "a", "--weights", "q4_0"), 2, "--weights")
+
     def test_caches_of_fewer_bytes(self):
         texts = []
         for cache in ("f32", "f16", "bf16", "int8"):
