@@ -192,7 +192,7 @@ struct BlockFormat {
         return elements == kBlock && extra() == 0;
     }
     int interleaved() const {
-        return 2 * halves + small() + blocks() * (4 * extra() + (bits - extra()) * 4);
+        return 2 * halves + small() + blocks() * 4 * bits;
     }
 };
 

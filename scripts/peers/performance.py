@@ -186,11 +186,16 @@ def keep(label, records, versions, note, folder=RUNS):
     """Writes the records of scripts/bench as a run; returns the file. One of the same day and label is replaced."""
     first, last = min(r["time"] for r in records)[:10], max(r["time"] for r in records)[:10]
     head = {"label": label, "machine": records[0]["machine"], "date": first if first == last else f"{first} to {last}",
-            "versions": versions, "made_by": "scripts/bench", "note": note, "columns": RUN_COLUMNS}
-    rows = ",\n".join("  " + json.dumps([r["family"], *bench_cells(r)]) for r in records)
+            "versions": versions, "made_by": "scripts/bench", "note": note}
     path = os.path.join(folder, f"{first}-{re.sub('[^a-z0-9]', '', label.lower())}.json")
-    write(path, json.dumps(head, indent=1)[:-2] + ',\n "rows": [\n' + rows + "\n ]\n}\n")
+    write_run(path, head, [[r["family"], *bench_cells(r)] for r in records])
     return path
+
+
+def write_run(path, head, rows):
+    """A row has what RUN_COLUMNS say."""
+    lines = ",\n".join("  " + json.dumps(r) for r in rows)
+    write(path, json.dumps({**head, "columns": RUN_COLUMNS}, indent=1)[:-2] + ',\n "rows": [\n' + lines + "\n ]\n}\n")
 
 
 def minilm_table(runs):

@@ -4,9 +4,10 @@ import datetime
 import json
 import pathlib
 import re
+import sys
 
-RUNS = pathlib.Path(__file__).resolve().parents[3] / "scripts" / "peers" / "runs"
-COLUMNS = ("family", "op", "shape", "type", "cache", "threads", "time", "rate", "roof", "peer", "peer_time", "ratio")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "scripts"))
+from peers.performance import RUNS, write_run  # noqa: E402
 
 
 def row(model, test, kind, threads, rate, peers):
@@ -24,14 +25,10 @@ def test_name(test, tokens, depth):
 def write(label, machine, versions, made_by, note, rows, folder=RUNS):
     """Adds rows to the day's run of that label, and takes those of the same model, test, type and threads out; returns the file."""
     today = datetime.date.today().isoformat()
-    path = folder / f"{today}-llm-{re.sub('[^a-z0-9]', '', label.lower())}.json"
+    path = pathlib.Path(folder) / f"{today}-llm-{re.sub('[^a-z0-9]', '', label.lower())}.json"
     before = json.loads(path.read_text())["rows"] if path.exists() else []
     key = lambda r: (*r[1:4], r[5])
     new = {key(r) for r in rows}
-    rows = [r for r in before if key(r) not in new] + rows
-    head = {"label": label, "machine": machine, "date": today, "versions": versions, "made_by": made_by, "note": note, "columns": COLUMNS}
-    text = json.dumps(head, indent=1)[:-2] + ',\n "rows": [\n' + ",\n".join("  " + json.dumps(r) for r in rows) + "\n ]\n}\n"
-    part = path.with_suffix(".part")
-    part.write_text(text)
-    part.replace(path)
+    head = {"label": label, "machine": machine, "date": today, "versions": versions, "made_by": made_by, "note": note}
+    write_run(str(path), head, [r for r in before if key(r) not in new] + rows)
     return path
