@@ -27,6 +27,7 @@
 #include "math/exp.h"
 #include "math/heads.h"
 #include "math/number.h"
+#include "math/own_rounding.h"
 #include "math/weights.h"
 #include "math/unread.h"
 
@@ -271,8 +272,9 @@ public:
             const Expr before = acc(d, i, ib, h, n)[1], here = block_max(i, number, ib, h, n);
             const Expr top = max(before, here);
             const Expr of_before = exp2_f32(before - top, get_target()), of_here = exp2_f32(here - top, get_target());
-            acc(d, i, ib, h, n) = Tuple(acc(d, i, ib, h, n)[0] * of_before + pv(d, i, number, ib, h, n) * of_here, top,
-                                        acc(d, i, ib, h, n)[2] * of_before + block_sum(i, number, ib, h, n) * of_here);
+            acc(d, i, ib, h, n) =
+                Tuple(own_product(acc(d, i, ib, h, n)[0], of_before, get_target()) + pv(d, i, number, ib, h, n) * of_here, top,
+                      own_product(acc(d, i, ib, h, n)[2], of_before, get_target()) + block_sum(i, number, ib, h, n) * of_here);
             result(d, i, ib, h, n) = acc(d, i, ib, h, n)[0];
             row_sum(i, ib, h, n) = acc(0, i, ib, h, n)[2];
         }

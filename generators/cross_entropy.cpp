@@ -16,6 +16,7 @@
 #include "math/exp.h"
 #include "math/number.h"
 #include "math/open_number.h"
+#include "math/own_rounding.h"
 
 namespace {
 
@@ -72,7 +73,8 @@ public:
             // Of shares of the distances: a sum of them whole leaves f32 long before their mean does. The min around the product
             // keeps fast-math from taking the factor out of the sum.
             sum(row) += min((x(r, row) - top) * (1.0f / cast<float>(cols)), 0.0f);
-            v = log_sum(row) - (weighed(at_label, 1.0f - *label_smoothing) + weighed(sum(row), *label_smoothing));
+            const Expr of_label = weighed(at_label, 1.0f - *label_smoothing), of_others = weighed(sum(row), *label_smoothing);
+            v = own_sum(log_sum(row), -own_sum(of_label, of_others, get_target()), get_target());
         }
         loss(row) = select(label == ignore_index, 0.0f, label < 0 || label >= cols, nan(), v);
     }
@@ -108,8 +110,8 @@ private:
     }
 
     // What has no weight does not count, not even where it is -infinity.
-    static Expr weighed(const Expr &x, const Expr &weight) {
-        return select(is_zero_f32(weight), 0.0f, x * weight);
+    Expr weighed(const Expr &x, const Expr &weight) const {
+        return select(is_zero_f32(weight), 0.0f, own_product(x, weight, get_target()));
     }
 
     static Expr nan() {

@@ -25,6 +25,7 @@
 #include "math/heads.h"
 #include "math/number.h"
 #include "math/open_number.h"
+#include "math/own_rounding.h"
 #include "math/weights.h"
 #include "math/unread.h"
 
@@ -209,8 +210,9 @@ private:
             acc(d, r, sp, rb, hk, n) = Tuple(0.0f, unseen, 0.0f);
             const Expr before = acc(d, r, sp, rb, hk, n)[1], here = block_max(r, rk, sp, rb, hk, n), higher = max(before, here);
             const Expr of_before = exp2_f32(before - higher, get_target()), of_here = exp2_f32(here - higher, get_target());
-            acc(d, r, sp, rb, hk, n) = Tuple(acc(d, r, sp, rb, hk, n)[0] * of_before + pv(d, r, rk, sp, rb, hk, n) * of_here, higher,
-                                             acc(d, r, sp, rb, hk, n)[2] * of_before + block_sum(r, rk, sp, rb, hk, n) * of_here);
+            acc(d, r, sp, rb, hk, n) =
+                Tuple(own_product(acc(d, r, sp, rb, hk, n)[0], of_before, get_target()) + pv(d, r, rk, sp, rb, hk, n) * of_here, higher,
+                      own_product(acc(d, r, sp, rb, hk, n)[2], of_before, get_target()) + block_sum(r, rk, sp, rb, hk, n) * of_here);
             const Tuple all = acc(d, r, sp, rb, hk, n);
             split(d, r, sp, rb, hk, n) = {all[0], all[1], all[2]};
         } else {

@@ -18,6 +18,7 @@
 #include "math/expert_weights.h"
 #include "math/number.h"
 #include "math/open_number.h"
+#include "math/own_rounding.h"
 #include "math/search.h"
 #include "math/unread.h"
 
@@ -113,7 +114,7 @@ public:
             return *p.bias ? v + load_f32((**p.bias)(min(likely(col), y.dim(0).max()), expert)) : v;
         };
         activated(col, i, t) = activate(activation, linear(parts()[0]), get_target(), type);
-        z(col, i, t) = gated ? activated(col, i, t) * linear(parts()[1]) : activated(col, i, t);
+        z(col, i, t) = gated ? own_product(activated(col, i, t), linear(parts()[1]), get_target()) : activated(col, i, t);
         if (combine) {
             define_sums();
             return;

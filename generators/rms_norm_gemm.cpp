@@ -52,7 +52,7 @@ public:
         inv_rms(row) = inverse_rms(sum_sq(row), x.width(), eps);
         need_rows(*this, get_target(), "x", x.dim(1), y.dim(1));
         const Expr v = load_f32(x(k, row_at(x, row, get_target())));
-        weighted(k, row) = folded ? v : v * load_f32((*norm_weight)(k));
+        weighted(k, row) = folded ? v : own_product(v, load_f32((*norm_weight)(k)), get_target());
         w.multiply(acc(col, row), x.width(), col, y.dim(0).max() + 1, [&](const Expr &d) { return weighted(d, row); });
         // Each rounded by itself: few rows and many have loops of their own.
         const Expr scaled = own_product(acc(col, row), inv_rms(row), get_target());

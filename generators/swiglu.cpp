@@ -11,6 +11,7 @@
 #include "math/elements.h"
 #include "math/linear.h"
 #include "math/number.h"
+#include "math/own_rounding.h"
 #include "math/own_scale.h"
 #include "math/quantize.h"
 #include "math/unread.h"
@@ -68,7 +69,7 @@ public:
             u = u + load_f32((*bias_up)(col));
         }
         activated(col, row) = activate(activation, g, get_target(), own_scale ? Float(32) : stored_type(output, type));
-        const Expr product = activated(col, row) * u;
+        const Expr product = own_product(activated(col, row), u, get_target());
         if (!own_scale) {
             y(col, row) = stored(product, get_target());
             return;

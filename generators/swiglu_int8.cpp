@@ -8,6 +8,7 @@
 #include "math/elements.h"
 #include "math/linear_int8.h"
 #include "math/number.h"
+#include "math/own_rounding.h"
 
 namespace {
 
@@ -62,7 +63,7 @@ public:
             u += (*bias_up)(col);
         }
         activated(col, row) = activate(activation, g, get_target());
-        y(col, row) = stored(activated(col, row) * u, get_target());
+        y(col, row) = stored(own_product(activated(col, row), u, get_target()), get_target());
     }
 
 private:

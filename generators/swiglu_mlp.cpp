@@ -12,6 +12,7 @@
 #include "math/elements.h"
 #include "math/linear.h"
 #include "math/number.h"
+#include "math/own_rounding.h"
 #include "math/rms.h"
 #include "math/unread.h"
 
@@ -67,13 +68,14 @@ public:
         inv_rms(row) = inverse_rms(sum_sq(row), x.width(), eps);
         need_rows(*this, get_target(), "x", x.dim(1), y.dim(1));
         const Expr v = load_f32(x(k, row_at(x, row, get_target())));
-        weighted(k, row) = folded ? v : v * load_f32((*norm_weight)(k));
+        weighted(k, row) = folded ? v : own_product(v, load_f32((*norm_weight)(k)), get_target());
         rows.define(weighted);
         rows.add_inputs({"weight"});
         w_gate.multiply(gate(col, row), x.width(), col, row, Expr(hidden));
         w_up.multiply(up(col, row), x.width(), col, row, Expr(hidden));
-        activated(col, row) = activate(activation, gate(col, row) * inv_rms(row), get_target(), type);
-        const Expr product = activated(col, row) * (up(col, row) * inv_rms(row));
+        const auto normalised = [&](const Func &sum) { return own_product(sum(col, row), inv_rms(row), get_target()); };
+        activated(col, row) = activate(activation, normalised(gate), get_target(), type);
+        const Expr product = own_product(activated(col, row), normalised(up), get_target());
 
         // The maximum tells Halide that h starts at 0. Otherwise a column's place in its panel would not be known, and packed
         // weights would be gathered, which is many times slower.

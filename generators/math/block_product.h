@@ -199,12 +199,15 @@ private:
         }
         w_scales(col, scale, block) = scale_(scale, block, col);
         const RDom b({{0, scales}, {0, blocks_}}, "k");
-        Expr sum = w_scales(column, b.x, b.y) * (rows_.scale(b.y, given_row) * cast<float>(dot(column, b.x, b.y, given_row)));
+        const Expr scale_here = own_product(w_scales(column, b.x, b.y), rows_.scale(b.y, given_row));
+        acc = 0.0f;
+        const Expr sum = Expr(acc) + scale_here * cast<float>(dot(column, b.x, b.y, given_row));
         if (weights.has_minimum()) {
             w_minimum(col, block) = minimum_(block, col);
-            sum = sum + w_minimum(column, b.y) * rows_.of_minimum(b.y, given_row);
+            acc = own_sum(sum, own_product(w_minimum(column, b.y), rows_.of_minimum(b.y, given_row)));
+        } else {
+            acc = sum;
         }
-        acc += sum;
     }
 
     Halide::Func named(const char *part) const {

@@ -21,6 +21,7 @@
 #include "math/elements.h"
 #include "math/number.h"
 #include "math/open_number.h"
+#include "math/own_rounding.h"
 #include "math/trig.h"
 
 namespace halyard {
@@ -60,6 +61,7 @@ public:
     void define(Halide::Internal::GeneratorBase &generator, const std::string &op, const Halide::Expr &d) {
         using namespace Halide;
         d_ = d;
+        target_ = generator.context().target();
         half_ = (cos_table_ ? cos_table_ : frequencies_)->dim(0).extent();
         generator.add_requirement(2 * half_ <= d_, op + ": the angles are of", half_, "pairs, and heads have only", d_, "elements");
         generator.add_requirement(half_ > 0, op + ": the angles are of no pairs; a head that is not turned is a copy");
@@ -143,7 +145,7 @@ private:
         const FuncRef of_pairs = angle_turn_(member_, pairs, token);
         element_turn(member_, block_, token) = Tuple(of_pairs[0], of_pairs[1]);
         const FuncRef at = element_turn(of_member, of_block, token);
-        return xi * at[0] + swapped * at[1];
+        return xi * at[0] + own_product(swapped, at[1], target_);
     }
 
     Halide::Expr group() {
@@ -159,6 +161,7 @@ private:
     Halide::Var member_{"member"}, block_{"block"}, token_{"token"};
     Halide::Func angle_turn_{"angle_turn"};
     Halide::Expr d_, half_;
+    Halide::Target target_;
 };
 
 }  // namespace halyard

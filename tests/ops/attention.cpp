@@ -50,6 +50,10 @@ public:
                 {"target", {"avx2", "host"}}};
     }
 
+    bool has_batches(const Assignments &choices) const override {
+        return !is_on(choices, "causal") && !is_on(choices, "windowed") && !is_on(choices, "alibi");
+    }
+
     std::vector<Case> cases(const Assignments &build) const override {
         const auto fixed = build.find("set.head_dim");
         const std::vector<int> depths = fixed != build.end() && fixed->second != "0" ? std::vector<int>{std::stoi(fixed->second)}

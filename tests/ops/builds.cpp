@@ -89,8 +89,10 @@ std::set<std::string> held_by_gemm_q(const OpTest &test) {
 // With all that an op can add to its sums, which the compiler might take for terms of these.
 Assignments with_additions(const OpTest &test, Assignments choices) {
     for (const auto &c : test.choices()) {
-        if (c.name.rfind("add_", 0) == 0 || c.name == "scaling") {
+        if (c.name.rfind("add_", 0) == 0 || c.name == "scaling" || c.name == "activations") {
             choices[c.name] = c.values.back();
+        } else if (c.name == "format") {
+            choices[c.name] = "q4_1";  // which has a minimum, too
         }
     }
     return choices;

@@ -42,6 +42,10 @@ public:
         }
     }
 
+    bool has_batches(const Assignments &choices) const override {
+        return !is_on(choices, "causal") && !is_on(choices, "windowed") && !is_on(choices, "alibi");
+    }
+
     std::vector<Case> cases(const Assignments &build) const override {
         const auto fixed = build.find("set.head_dim");
         const bool one_query = build.at("schedule") == "decode_attention.mma";

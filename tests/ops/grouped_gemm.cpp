@@ -98,6 +98,10 @@ public:
     }
 
     /** The tokens keep their experts. */
+    bool has_batches(const Assignments &choices) const override {
+        return is_on(choices, "gather");  // else tokens are sorted, and lie in another order
+    }
+
     void fit(KernelArguments &part, KernelArguments &all, const Dims &dims, int first) const override {
         const HostBuffer &place = all.buffer("place"), &offsets = all.buffer("offsets");
         std::vector<int> ids;

@@ -295,6 +295,19 @@ double relative_error(const halide_type_t &type, const std::vector<double> &got,
     return off == 0 ? 0 : std::sqrt(off / all);
 }
 
+// Where two results of one call are not the same bits first, and how many elements are not.
+std::string unlike(const HostBuffer &output, const std::vector<double> &got, const std::vector<double> &first) {
+    std::string where;
+    size_t count = 0;
+    for (size_t i = 0; i < got.size(); i++) {
+        if (!ops_test::same(got[i], first[i]) && count++ == 0) {
+            const std::vector<int> at = index_of(i, output.extents());
+            where = fmt::format("at ({}) {:.9g}, where it was {:.9g}", fmt::join(at, ","), got[i], first[i]);
+        }
+    }
+    return fmt::format("{}; {} of {} elements differ", where, count, got.size());
+}
+
 bool untouched(const HostBuffer &output) {
     return output.poisoned() && output.surroundings_intact();
 }
@@ -323,8 +336,9 @@ std::string check_call(const OpTest &test, const CompiledKernel &kernel, Call &c
         for (const auto &o : call.outputs) {
             const auto values = call.arguments->buffer(o.name).values();
             if (!same(first.emplace(o.name, values).first->second, values)) {
-                return fmt::format("{}: {}", o.name,
-                                   threads == 2 ? "another call gives another result" : "one thread gives another result than two");
+                return fmt::format("{}: {}: {}", o.name,
+                                   threads == 2 ? "another call gives another result" : "one thread gives another result than two",
+                                   unlike(call.arguments->buffer(o.name), values, first[o.name]));
             }
         }
     }

@@ -121,6 +121,12 @@ struct Choice {
     std::vector<std::string> values;
 };
 
+/** Whether a build has what a choice of "true" and "false" is about. */
+inline bool is_on(const Assignments &build, const std::string &name) {
+    const auto found = build.find(name);
+    return found != build.end() && found->second == "true";
+}
+
 class OpTest {
 public:
     virtual ~OpTest() = default;
@@ -170,6 +176,12 @@ public:
 
     /** Makes what does not lie along a dimension fit a part of it, elements from `first` on, that was cut out of a call of all. */
     virtual void fit(KernelArguments & /*part*/, KernelArguments & /*all*/, const Dims & /*of_part*/, int /*first*/) const {}
+
+    /** Whether part of a batch of such a build is a call by itself: not where results say where in the batch a row is, as by a causal
+     * mask. */
+    virtual bool has_batches(const Assignments & /*choices*/) const {
+        return true;
+    }
 
     /** Dimensions that a schedule, by its name, fixes as it ships. */
     virtual Dims fixed_dims(const std::string & /*schedule*/) const {

@@ -48,6 +48,10 @@ public:
         settle_held_rows(build);
     }
 
+    bool has_batches(const Assignments &choices) const override {
+        return !is_on(choices, "causal") && !is_on(choices, "log");  // logarithms are none of integers above 0
+    }
+
     std::vector<Case> cases(const Assignments &build) const override {
         std::vector<Case> cases = row_cases(build);
         cases.push_back({"several blocks a row", {{"cols", 33001}, {"rows", 2}}});
