@@ -12,6 +12,7 @@
 #include "math/elements.h"
 #include "math/linear_blocks.h"
 #include "math/open_number.h"
+#include "math/panel_products.h"
 #include "math/panel_weights.h"
 #include "math/product_epilogue.h"
 #include "math/unread.h"
@@ -80,6 +81,15 @@ private:
                 return std::vector<Expr>{a_part(p.member, p.half, p.group, p.turn, p.part, sums.row) * weight};
             });
             acc(col, row) = sums.sum(0, col % columns, col / columns, row);
+            return;
+        }
+        if (blocks.sums == BlockSums::kWarps) {
+            read_only_if(*this, depth > 0, {"a", b.name()});
+            PanelProducts sums(depth, parts, number_or_open(kOpen, "turns", 1, 16));
+            const PanelIntegers w(b, "w", {sums.turn, sums.part}, sums.block(), type);
+            a_part(sums.member, sums.group, sums.half, sums.turn, sums.part, sums.row) = a(sums.at(), row_at(a, sums.row, get_target()));
+            sums.define(partial, gathered, w, a_part);
+            acc(col, row) = sums.sum(col % columns, col / columns, row);
             return;
         }
         Var block("block");

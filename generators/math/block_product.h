@@ -28,11 +28,11 @@
 namespace halyard {
 
 /** Where products are added up: along k in SIMD lanes, which are added up at the end in f32; or whole, for several columns in SIMD
- * lanes, of weights that are laid out for that once for many rows. */
-enum class BlockSums { kLanes, kColumns };
+ * lanes, of weights that are laid out for that once for many rows; or by warps of a GPU, whose tensor cores add up a block. */
+enum class BlockSums { kLanes, kColumns, kWarps };
 
 inline std::map<std::string, BlockSums> block_sums() {
-    return {{"lanes", BlockSums::kLanes}, {"columns", BlockSums::kColumns}};
+    return {{"lanes", BlockSums::kLanes}, {"columns", BlockSums::kColumns}, {"warps", BlockSums::kWarps}};
 }
 
 class BlockProduct {

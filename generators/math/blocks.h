@@ -442,6 +442,12 @@ public:
         return store_as(t, load_f32(cast(t, q) - zero) * load_f32(group_scale(block, col)));
     }
 
+    /** The low 4 bits of a byte, or the high ones. */
+    static Halide::Expr nibble(const Halide::Expr &byte, const Halide::Expr &which) {
+        using namespace Halide;
+        return select(which == 0, byte & cast<uint8_t>(15), byte >> cast<uint8_t>(4));
+    }
+
     static Halide::Expr from_bits(const Halide::Expr &f16) {
         return load_f32(Halide::reinterpret(Halide::Float(16), f16));
     }
@@ -582,11 +588,6 @@ private:
     Halide::Expr word(const Halide::Expr &at, const Halide::Expr &block, const Halide::Expr &col) const {
         using namespace Halide;
         return cast<uint16_t>(byte(at, block, col)) | (cast<uint16_t>(byte(at + 1, block, col)) << 8);
-    }
-
-    static Halide::Expr nibble(const Halide::Expr &byte, const Halide::Expr &which) {
-        using namespace Halide;
-        return select(which == 0, byte & cast<uint8_t>(15), byte >> cast<uint8_t>(4));
     }
 
     // The two highest bits of a byte, as bits 4 and 5.

@@ -79,6 +79,9 @@ public:
     void multiply(const Halide::FuncRef &acc, const Halide::Expr &depth, const Halide::Expr &col, const Halide::Expr &row,
                   const Halide::Expr &columns) {
         using namespace Halide;
+        if (sums_ == BlockSums::kWarps) {
+            throw CompileError("sums=warps is for gemm_q on CUDA, with interleaved blocks");
+        }
         BlockRows &rows = *rows_;
         require(depth, columns);
         if (rounded_ && target_.has_gpu_feature()) {

@@ -18,43 +18,12 @@
 
 namespace halyard {
 
-/** Funcs that a schedule may keep in registers, of names that begin with `name`: _bytes(byte, group, word, place, panel), where bits of a weight are
- * apart _high_bytes(byte, group, half, place, panel) too; unless weights have no scale, _scale_bytes and, where there are minima, _minimum_bytes(byte,
- * group, place, panel), which are the same for all groups; where they are multiplied by others, _scale_small(lane, which, group, place, panel) and
- * _minimum_small, which has no `which`; what is made of them, _scale and _minimum, likewise; and an f32, _element(member, group, half, place, lane,
- * panel). Where high bytes have what is of both halves of a block, `half` is 0. */
-class PanelWeights {
-public:
-    /** `place`: variables that say which block along the depth is meant, and `block` that in them. */
-    PanelWeights(const BlockWeights &weights, const std::string &name, const std::vector<Halide::Var> &place, const Halide::Expr &block)
-        : element(name + "_element"), place_(place) {
-        using namespace Halide;
-        Func bytes(name + "_bytes"), high(name + "_high_bytes");
-        bytes(with_place({byte, group, word}, {panel})) = weights.panel_byte(byte, group, word, block, panel);
-        if (weights.high_bits() > 0) {
-            high(with_place({byte, group, half}, {panel})) = weights.panel_high_byte(byte, half, block, panel);
-        }
-        const auto word_of = [&](const Func &func, const Expr &which_word) {
-            std::vector<Expr> four;
-            for (int i = 0; i < 4; i++) {
-                four.push_back(func(with_place(std::vector<Expr>{4 * lane + i, group, which_word}, {panel})));
-            }
-            return concat_bits(four);
-        };
-        const Expr more = weights.high_bits() > 0 ? word_of(high, weights.high_bits() == 2 ? Expr(half) : Expr(0)) : Expr();
-        Expr value = weights.element_of_word(word_of(bytes, weights.word_at(member, half)), more, member, group, half);
-        if (!weights.is_float()) {
-            value = value * scale_of(name + "_scale", weights, block);
-        }
-        if (weights.has_minimum()) {
-            value = value + minimum_of(name + "_minimum", weights, block);
-        }
-        element(with_place({member, group, half}, {lane, panel})) = value;
-    }
+/** Bytes of a panel of interleaved blocks, and the scales that they hold. */
+class PanelBytes {
+protected:
+    /** `place`: variables that say which block along the depth is meant. */
+    explicit PanelBytes(std::vector<Halide::Var> place) : place_(std::move(place)) {}
 
-    Halide::Func element;
-
-private:
     // Coordinates with those of the place between them.
     template<class T>
     std::vector<T> with_place(std::vector<T> first, const std::vector<T> &last) const {
@@ -75,18 +44,19 @@ private:
         return BlockWeights::from_bits(concat_bits({byte_of(2 * lane), byte_of(2 * lane + 1)}));
     }
 
-    Halide::Expr scale_of(const std::string &name, const BlockWeights &weights, const Halide::Expr &block) {
+    // `at_group`: whose threads want it.
+    Halide::Expr scale_of(const std::string &name, const BlockWeights &weights, const Halide::Expr &block, const Halide::Expr &at_group) {
         using namespace Halide;
         Func result(name), small(name + "_small");
         const Expr of_file = halves(name, weights.panel_scale_byte(byte, block, panel));
         if (!weights.has_small()) {
             result(with_place({lane, group}, {panel})) = of_file;
-            return result(with_place({lane, group}, {panel}));
+            return result(with_place(std::vector<Expr>{lane, at_group}, {panel}));
         }
         small(with_place({lane, which, group}, {panel})) = weights.panel_small_scale(lane, which, block, panel);
         result(with_place({lane, which, group}, {panel})) =
             own_product(of_file, cast<float>(small(with_place({lane, which, group}, {panel}))));
-        return result(with_place(std::vector<Expr>{lane, weights.scales() > 1 ? Expr(half) : Expr(0), group}, {panel}));
+        return result(with_place(std::vector<Expr>{lane, weights.scales() > 1 ? Expr(half) : Expr(0), at_group}, {panel}));
     }
 
     Halide::Expr minimum_of(const std::string &name, const BlockWeights &weights, const Halide::Expr &block) {
@@ -103,6 +73,43 @@ private:
 
     std::vector<Halide::Var> place_;
     Halide::Var byte{"byte"}, member{"member"}, group{"group"}, half{"half"}, word{"word"}, lane{"lane"}, panel{"panel"}, which{"which"};
+};
+
+/** Funcs that a schedule may keep in registers, of names that begin with `name`: _bytes(byte, group, word, place, panel), where bits of a weight are
+ * apart _high_bytes(byte, group, half, place, panel) too; unless weights have no scale, _scale_bytes and, where there are minima, _minimum_bytes(byte,
+ * group, place, panel), which are the same for all groups; where they are multiplied by others, _scale_small(lane, which, group, place, panel) and
+ * _minimum_small, which has no `which`; what is made of them, _scale and _minimum, likewise; and an f32, _element(member, group, half, place, lane,
+ * panel). Where high bytes have what is of both halves of a block, `half` is 0. */
+class PanelWeights : public PanelBytes {
+public:
+    /** `place`: variables that say which block along the depth is meant, and `block` that in them. */
+    PanelWeights(const BlockWeights &weights, const std::string &name, const std::vector<Halide::Var> &place, const Halide::Expr &block)
+        : PanelBytes(place), element(name + "_element") {
+        using namespace Halide;
+        Func bytes(name + "_bytes"), high(name + "_high_bytes");
+        bytes(with_place({byte, group, word}, {panel})) = weights.panel_byte(byte, group, word, block, panel);
+        if (weights.high_bits() > 0) {
+            high(with_place({byte, group, half}, {panel})) = weights.panel_high_byte(byte, half, block, panel);
+        }
+        const auto word_of = [&](const Func &func, const Expr &which_word) {
+            std::vector<Expr> four;
+            for (int i = 0; i < 4; i++) {
+                four.push_back(func(with_place(std::vector<Expr>{4 * lane + i, group, which_word}, {panel})));
+            }
+            return concat_bits(four);
+        };
+        const Expr more = weights.high_bits() > 0 ? word_of(high, weights.high_bits() == 2 ? Expr(half) : Expr(0)) : Expr();
+        Expr value = weights.element_of_word(word_of(bytes, weights.word_at(member, half)), more, member, group, half);
+        if (!weights.is_float()) {
+            value = value * scale_of(name + "_scale", weights, block, group);
+        }
+        if (weights.has_minimum()) {
+            value = value + minimum_of(name + "_minimum", weights, block);
+        }
+        element(with_place({member, group, half}, {lane, panel})) = value;
+    }
+
+    Halide::Func element;
 };
 
 /** Where a thread stands along the depth: member of a group of four neighbours, group, half of a block, and the block, which is that of a part in its
@@ -180,10 +187,7 @@ public:
         return {member, group, half, turn, part};
     }
 
-private:
-    static constexpr int kGroups = 4, kSome = 8;
-
-    // In pairs, so that few additions wait for others.
+    /** In pairs, so that few additions wait for others. */
     static Halide::Expr sum_of(std::vector<Halide::Expr> values) {
         for (; values.size() > 1; values.resize((values.size() + 1) / 2)) {
             for (size_t v = 0; v + (values.size() + 1) / 2 < values.size(); v++) {
@@ -192,6 +196,9 @@ private:
         }
         return values.front();
     }
+
+private:
+    static constexpr int kGroups = 4, kSome = 8;
 
     Halide::Expr value(const Halide::FuncRef &at, size_t i) const {
         return single_ ? Halide::Expr(at) : at[int(i)];

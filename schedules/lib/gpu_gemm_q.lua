@@ -105,6 +105,91 @@ function gemm_q.by_threads(y, partial, gathered, p, o)
   o.a:bound_extent("row", p.rows):unroll "row"
 end
 
+-- Computes a Func of few rows of 16 bits by warps, on the tensor cores: a warp has a panel of columns, eight rows and a block of the depth
+-- in registers, each thread four neighbours of columns and of a row, which become 16 bits there.
+--
+--   for row: for col: y = f(sum over k of a * w)
+--     ->
+--   blocks panel, strip of rows
+--     threads: partial in registers = 0                             -- of two rows and some columns, by a part of the depth
+--     for round: `turns` blocks of the part
+--       threads: integers of the weights, and a, in registers
+--       warps: block_sum = sum over the block of a * integer        -- on the tensor cores
+--       threads: partial += scale * block_sum
+--     threads: partials = partial                                   -- in shared memory
+--     threads lane, some: gathered = sum of some partials
+--     threads lane, row: y = f(sum of the gathered)
+--
+-- k    the kernel's Funcs, as generators/math/panel_products.h names them
+-- p    interleaved: columns of a panel, a multiple of 16        parts: of the depth, 8 or more        turns: blocks loaded together
+function gemm_q.by_warps(k, p)
+  local y, partial, block_sum, integer, a = k.y, k.partial, k.block_sum, k.w_integer, k.a_part
+  local rows, across = 8, 4 -- of an instruction; threads of a warp side by side
+  local near = p.interleaved // 8 -- columns of a thread
+  y:split("col", p.interleaved, "guard", "panel", "column")
+  y:split("row", rows, "guard", "strip", "row_in_strip")
+  y:split("column", across, "auto", "column_y", "column_x")
+  y:reorder("column_x", "column_y", "row_in_strip", "panel", "strip")
+  y:gpu_blocks { "panel", "strip" }:gpu_threads { "column_x", "column_y", "row_in_strip" }:never_partition_all()
+
+  local gathered = k.gathered
+  gathered:compute_at(y, "panel"):store_in "gpu_shared"
+  gathered:bound_extent("lane", p.interleaved):bound_extent("panel", 1):bound_extent("row", rows)
+  gathered:split("lane", across, "auto", "column_y", "column_x")
+  gathered:reorder("row", "column_x", "column_y", "some"):gpu_threads { "column_x", "column_y", "some" }:unroll "row":never_partition_all()
+
+  -- Sums: a thread has two rows.
+  local function of_sums(stage, loops)
+    stage:split("row", 2, "auto", "rows", "row_near")
+    stage:split("lane", near, "auto", "lanes", "near")
+    local order = { "row_near", "near", table.unpack(loops) }
+    for _, loop in ipairs { "rows", "lanes", "part" } do table.insert(order, loop) end
+    stage:reorder(table.unpack(order)):gpu_threads { "rows", "lanes", "part" }:never_partition_all()
+    return stage
+  end
+  local partials = partial:in_():compute_at(y, "panel"):store_in "gpu_shared"
+  partial:compute_at(y, "panel"):store_in "register"
+  block_sum:compute_at(partial, "k_y"):store_in "register":bound_extent("turn", p.turns)
+  for _, func in ipairs { partials, partial, block_sum } do
+    func:bound_extent("lane", p.interleaved):bound_extent("panel", 1):bound_extent("row", rows):bound_extent("part", p.parts)
+  end
+  of_sums(partials, {}):unroll("row_near"):unroll "near"
+  of_sums(partial, {}):unroll("row_near"):unroll "near"
+  local sum = of_sums(partial:update(0), { "k_x" }):unroll("row_near"):unroll("near"):unroll "k_x"
+  sum:reorder("row_near", "near", "k_x", "rows", "lanes", "part", "k_y")
+  of_sums(block_sum, { "turn" }):unroll("row_near"):unroll("near"):unroll "turn"
+  local products = block_sum:update(0)
+  products:split("lane", near, "auto", "lanes", "of_lanes")
+  products:split("of_lanes", 2, "auto", "pair", "near")
+  products:split("row", 2, "auto", "rows", "row_near")
+  products:reorder("e_x", "row_near", "near", "e_y", "e_z", "pair", "turn", "rows", "lanes", "part")
+  products:gpu_threads { "rows", "lanes", "part" }:unroll("e_z"):unroll("pair"):unroll("turn"):never_partition_all()
+
+  -- Factors: a thread has four neighbours along the depth, of some columns and of a row.
+  for _, func in ipairs { integer, a } do
+    func:compute_at(partial, "k_y"):store_in "register":bound_extent("turn", p.turns):bound_extent("part", p.parts):bound_extent("half", 2)
+    func:bound_extent("group", across):bound_extent("member", 4):never_partition_all()
+  end
+  integer:bound_extent("lane", p.interleaved):bound_extent("panel", 1)
+  integer:reorder_storage("member", "lane", "half", "turn", "group", "part", "panel")
+  integer:split("lane", near, "auto", "lanes", "near")
+  integer:reorder("member", "near", "half", "turn", "group", "lanes", "part")
+  integer:vectorize("member"):unroll("near"):unroll("half"):unroll("turn"):gpu_threads { "group", "lanes", "part" }
+  a:bound_extent("row", rows):reorder_storage("member", "half", "turn", "row", "group", "part")
+  a:reorder("member", "half", "turn", "group", "row", "part"):vectorize("member"):unroll("half"):unroll("turn")
+  a:gpu_threads { "group", "row", "part" }
+
+  local function in_thread(func, user, loop, bytes)
+    func:compute_at(user, loop):store_in "register":never_partition_all():bound_extent("turn", p.turns):unroll "turn"
+    if bytes then func:bound_extent("byte", bytes):bound_extent("panel", 1):vectorize "byte" end
+  end
+  in_thread(k.w_bytes, integer, "group", 4 * near)
+  k.w_bytes:bound_extent("word", words[p.format] or 1):unroll "word"
+  in_thread(k.w_scale_bytes, partial, "rows", 2 * near)
+  in_thread(k.w_scale, partial, "rows")
+  k.w_scale:bound_extent("lane", near):bound_extent("panel", 1):unroll "lane"
+end
+
 -- The Funcs of a matrix whose names begin so (generators/math/panel_weights.h), for by_threads().
 function gemm_q.weights(k, name)
   local function maybe(part) return k:has(name .. part) and k[name .. part] or nil end

@@ -134,7 +134,7 @@ void marked_rows(Small &s) {
 
 using Runs = std::vector<halyard::PassRun>;
 
-Runs passes_over(const std::function<void(Small &)> &make) {
+Runs passes_over_or_throw(const std::function<void(Small &)> &make) {
     Small s;
     make(s);
     s.y.output_buffer().dim(0).set_stride(1);
@@ -148,12 +148,17 @@ Runs passes_over(const std::function<void(Small &)> &make) {
     options.observe = [&](const halyard::PassRun &run) { runs.push_back(run); };
     Pipeline p(s.y);
     p.add_custom_lowering_pass(halyard::offload_to_cuda(options).release());
+    p.compile_to_module(p.infer_arguments(), "small", Target("x86-64-linux-sse41-cuda-cuda_capability_80-no_runtime"));
+    return runs;
+}
+
+Runs passes_over(const std::function<void(Small &)> &make) {
     try {
-        p.compile_to_module(p.infer_arguments(), "small", Target("x86-64-linux-sse41-cuda-cuda_capability_80-no_runtime"));
+        return passes_over_or_throw(make);
     } catch (const Halide::Error &e) {
         FAIL(e.what());
     }
-    return runs;
+    return {};
 }
 
 struct Picture {
@@ -318,4 +323,73 @@ TEST_CASE("shared memory is not read before the wait", "[passes]") {
     const std::string s = with_wait({{}, {"a"}}, shared);
     INFO(s);
     CHECK(in_order(s, {"halyard_wait_for_last()", "a["}));
+}
+
+namespace {
+
+// Sums of 16 columns by 8 rows over a depth of 16, of what threads (group, column / 2) and (group, row) have.
+void warp_product(Small &s, int near_rows) {
+    Var column("column"), lanes("lanes"), near("near"), rows("rows"), near_row("near_row"), group("group"), member("member");
+    Func w("w"), x("x"), sum("sum");
+    RDom k({{0, 4}, {0, 4}}, "k");
+    w(member, group, column) = cast<bfloat16_t>(s.a(4 * group + member, column));
+    x(member, group, r) = cast<bfloat16_t>(s.a(4 * group + member, r + 16));
+    sum(r, column) += cast<float>(w(k.x, k.y, column)) * cast<float>(x(k.x, k.y, r));
+    s.y(r, column, block) = sum(r, column);
+    const auto of_sums = [&](Stage stage) {
+        stage.split(r, rows, near_row, near_rows).split(column, lanes, near, 2);
+        return stage.reorder(near_row, near, rows, lanes).gpu_threads(rows, lanes);
+    };
+    s.y.bound(r, 0, 8).bound(column, 0, 16).gpu_blocks(block);
+    of_sums(s.y).unroll(near_row).unroll(near);
+    sum.compute_at(s.y, block).store_in(MemoryType::Register);
+    of_sums(sum);
+    of_sums(sum.update(0)).reorder(k.x, near_row, near, k.y, rows, lanes);
+    w.compute_at(s.y, block).store_in(MemoryType::Register).split(column, lanes, near, 2).reorder(member, near, group, lanes);
+    w.reorder_storage(member, column, group).vectorize(member, 4).gpu_threads(group, lanes);
+    x.compute_at(s.y, block).store_in(MemoryType::Register).reorder(member, group, r).vectorize(member, 4);
+    x.reorder_storage(member, r, group).gpu_threads(group, r);
+}
+
+std::string after(const char *pass, const std::function<void(Small &)> &make) {
+    const Runs runs = passes_over(make);
+    const auto last = std::find_if(runs.begin(), runs.end(), [&](const auto &r) { return r.pass == std::string(pass); });
+    REQUIRE(last != runs.end());
+    return text(last->after);
+}
+
+}  // namespace
+
+TEST_CASE("a sum of products over other threads' registers is one of the tensor cores", "[passes]") {
+    const std::string products = after("keep_in_registers", [](Small &s) { warp_product(s, 2); });
+    INFO(products);
+    CHECK(products.find("halyard_multiply_in_warp") != std::string::npos);
+    // Four rows a thread are not what the instruction gives it.
+    std::string message;
+    try {
+        passes_over_or_throw([](Small &s) { warp_product(s, 4); });
+    } catch (const Halide::Error &e) {
+        message = e.what();
+    }
+    INFO(message);
+    CHECK(message.find("split its loops as its consumer") != std::string::npos);
+}
+
+TEST_CASE("where a block of threads has all of its turns, clamps go with the conditions", "[passes]") {
+    const std::string switched = after("unswitch_blocks", [](Small &s) {
+        Func part("part");
+        const Expr rows = s.a.dim(1).extent();
+        RDom k({{0, 2}, {0, (rows + 63) / 64}}, "k");
+        const Expr row = (k.y * 2 + k.x) * 32 + r;
+        k.where(row < rows);
+        part(c, r) += s.a(c, min(row, rows - 1));
+        s.y(c, r, block) = part(c, r);
+        s.y.bound(c, 0, 4).bound(r, 0, 32).vectorize(c).gpu_blocks(block).gpu_threads(r);
+        part.compute_at(s.y, r).store_in(MemoryType::Register).vectorize(c, 4).update(0).vectorize(c, 4).unroll(k.x).never_partition_all();
+    });
+    INFO(switched);
+    const size_t all = switched.find("if ("), others = switched.find("} else {");
+    REQUIRE(others != std::string::npos);
+    CHECK(switched.substr(all, others - all).find("min(") == std::string::npos);
+    CHECK(switched.find("min(", others) != std::string::npos);
 }

@@ -85,9 +85,14 @@ inline std::string variant_of(const Assignments &build) {
     return dot == std::string::npos ? schedule : schedule.substr(dot + 1);
 }
 
+/** Whether a variant takes interleaved blocks. */
+inline bool is_interleaved(const std::string &variant) {
+    return variant == "interleaved" || variant == "tf32" || variant == "warps";
+}
+
 /** Drops what a build with weights in blocks does not have. */
 inline void settle_formats(Assignments &build) {
-    if (variant_of(build) != "interleaved" && variant_of(build) != "tf32") {
+    if (!is_interleaved(variant_of(build))) {
         build.erase("interleaved");
         if (is_float(build["format"])) {
             build["format"] = "q8_0";
@@ -126,7 +131,11 @@ inline void settle_blocks(Assignments &build) {
 
 /** What the elements of a column are a multiple of. */
 inline int block_step(const Assignments &build) {
-    const auto group = build.find("group_size"), format = build.find("format");
+    const auto find = [&](const char *name) {  // which a schedule may have as its own
+        const auto found = build.find(name);
+        return found == build.end() ? build.find(std::string("set.") + name) : found;
+    };
+    const auto group = find("group_size"), format = find("format");
     const auto layout = block_layouts().find(format == build.end() ? "q4_0" : format->second);
     return group != build.end() ? std::stoi(group->second) : layout == block_layouts().end() ? kOfBlock : layout->second.elements;
 }

@@ -35,8 +35,7 @@ public:
         if (variant == "panels") {  // of integers
             build.erase("rounded");
         }
-        const bool interleaved = variant == "interleaved" || variant == "tf32";
-        if (interleaved && build["target"] == "cuda") {  // by rows as they are
+        if (is_interleaved(variant) && build["target"] == "cuda") {  // by rows as they are
             build.erase("activations");
         }
         settle_formats(build);

@@ -18,6 +18,7 @@
 #include "lowering/cuda/pipeline.h"
 #include "lowering/cuda/print/print.h"
 #include "lowering/cuda/simt/strided_reads.h"
+#include "lowering/cuda/simt/warp_products.h"
 #include "lowering/cuda/tensor_cores/dependent_launch.h"
 #include "lowering/cuda/tensor_cores/gathered_launches.h"
 #include "lowering/cuda/tensor_cores/joined_kernels.h"
@@ -171,18 +172,18 @@ private:
         SimtForms forms =
             make_simt_forms(kernel, {schedule_.fetched, schedule_.before_wait, schedule_.places, lets_, options_.fail, options_.observe});
         if (!forms.vectors) {
-            images_.add(printed(forms.elements, func));
+            add_printed(forms.elements, func);
             return launch(forms.elements);
         }
-        images_.add(printed(forms.vectors->kernel, func));
+        add_printed(forms.vectors->kernel, func);
         forms.elements.name += "_elements";
-        images_.add(printed(forms.elements, func));
+        add_printed(forms.elements, func);
         const Stmt call = IfThenElse::make(forms.vectors->usable, launch(forms.vectors->kernel), launch(forms.elements));
         if (!forms.dense) {
             return call;
         }
         forms.dense->kernel.name += "_dense";
-        images_.add(printed(forms.dense->kernel, func));
+        add_printed(forms.dense->kernel, func);
         return IfThenElse::make(forms.dense->usable, launch(forms.dense->kernel), call);
     }
 
@@ -266,6 +267,15 @@ private:
             options_.fail(func, "has blocks of " + std::to_string(x) + " x " + std::to_string(y) + " x " + std::to_string(z) +
                                     " threads; a device takes " + std::to_string(kMostThreads) + ", and " + std::to_string(kMostAlongZ) +
                                     " along the third dimension");
+        }
+    }
+
+    void add_printed(const Kernel &kernel, const std::string &func) {
+        const std::string text = printed(kernel, func);
+        if (has_warp_products(kernel.body)) {
+            images_.add({}, text, "");
+        } else {
+            images_.add(text);
         }
     }
 

@@ -73,4 +73,20 @@ __device__ __forceinline__ void add_slices(T (&own)[Count], shared<T> from) {
     }
 }
 
+/** Adds to the sums of a warp what it has of 16 columns by 8 rows in registers, and gives those of the thread: four neighbours of the depth of
+ * columns 2 (lane / 4) and the next, and of row lane / 4; sums of rows 2 (lane % 4) and the next by these columns. */
+template<class T>
+__device__ __forceinline__ vec<float, 4> multiply_in_warp(const vec<T, 4> &first, const vec<T, 4> &second, const vec<T, 4> &row, float s0,
+                                                          float s1, float s2, float s3) {
+    union Pairs {
+        vec<T, 4> four;
+        uint32_t pair[2];
+    };
+    const Pairs one{first}, other{second}, of_row{row};
+    const uint32_t columns[4] = {one.pair[0], other.pair[0], one.pair[1], other.pair[1]}, rows[2] = {of_row.pair[0], of_row.pair[1]};
+    float sums[4] = {s0, s1, s2, s3};
+    multiply_fragments<T, T>(sums, columns, rows);
+    return {{sums[0], sums[1], sums[2], sums[3]}};
+}
+
 }  // namespace halyard

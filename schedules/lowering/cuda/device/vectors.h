@@ -445,6 +445,14 @@ __device__ __forceinline__ vec<bfloat16, N> small_bytes_to_bfloat16(const byte_w
 }
 #endif
 
+#ifndef HALYARD_EMULATOR
+/** Two bytes of a word in a register: that they are halves of it the compiler sees by their numbers, and not in memory. */
+template<class To>
+__device__ __forceinline__ To all_bits_as(const vec<uint8_t, 2> &a) {
+    return all_bits_as<To>(uint16_t(a[0] | uint32_t(a[1]) << 8));
+}
+#endif
+
 template<class To, class From, int N>
 __device__ __forceinline__ vec<To, N> bits_as(const vec<From, N> &a) {
     static_assert(sizeof(To) == sizeof(From), "of one size");

@@ -5,6 +5,7 @@
 #include "lowering/cuda/extract/kernel.h"
 #include "lowering/cuda/print/expr_text.h"
 #include "lowering/cuda/print/expr_visitor.h"
+#include "lowering/cuda/simt/warp_products.h"
 #include "lowering/cuda/simt/fetch.h"
 #include "lowering/cuda/simt/hoisted_uniforms.h"
 #include "lowering/cuda/simt/launch_wait.h"
@@ -43,6 +44,8 @@ const std::map<std::string, const char *> kMath = {
 void ExprPrinter::Visitor::visit(const Call *op) {
     if (op->name == kReduceThreads) {
         reduce_threads(op);
+    } else if (op->name == kMultiplyInWarp) {
+        call("multiply_in_warp", op->args);
     } else if (op->name == kCopyAsync) {
         const auto *to = op->args[0].as<Load>(), *from = op->args[1].as<Load>();
         const std::string place = pointer_of(to), source = pointer_of(from);

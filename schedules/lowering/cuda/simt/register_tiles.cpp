@@ -9,6 +9,7 @@
 #include "lowering/cuda/simt/linear.h"
 #include "lowering/cuda/simt/needed_barriers.h"
 #include "lowering/cuda/simt/thread_local_indices.h"
+#include "lowering/cuda/simt/warp_products.h"
 #include "lowering/cuda/simt/constant_trip_counts.h"
 
 namespace halyard {
@@ -208,7 +209,10 @@ class ShareOut : public IRMutator {
     }
 
     Stmt visit(const For *op) override {
-        const Stmt s = reduction(op);
+        Stmt s = reduction(op);
+        if (!s.defined() && guards.empty()) {
+            s = warp_product(op, kernel, arrays, lets);
+        }
         if (s.defined()) {
             return s;
         }

@@ -15,6 +15,7 @@
  *   sum += reduce_threads<add>(sum_part)
  *   scale = f(sum)
  *
+ * Sums of products over elements of other threads of a warp are those of the tensor cores (warp_products.h).
  * Barriers that ordered only such arrays go (needed_barriers.h).
  */
 

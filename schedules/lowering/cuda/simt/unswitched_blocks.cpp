@@ -137,13 +137,35 @@ public:
     std::vector<Expr> all;
 };
 
+// Where all conditions hold, of which clamps may be some: min(x, last) is x.
 class WithoutConditions : public InContext {
+    using InContext::visit;
+
     Expr holds(const Expr &e, const Expr &at_least_zero, bool value) override {
-        return can_prove(simplify(at_least_zero) < 0) ? e : make_bool(value);
+        return can_prove(simplify(at_least_zero) < 0) || (of_clamp_ && !is_known(at_least_zero)) ? e : make_bool(value);
     }
 
+    Expr visit(const Min *op) override {
+        ScopedValue<bool> of_clamp(of_clamp_, true);
+        for (const auto &[x, last] : {std::pair(op->a, op->b), std::pair(op->b, op->a)}) {
+            if (x.type() == Int(32) && is_const_one(comparison(const_false(), x, last, 0))) {
+                return InContext::mutate(x);
+            }
+        }
+        of_clamp_ = false;
+        return InContext::visit(op);
+    }
+
+    bool is_known(const Expr &at_least_zero) const {
+        return std::any_of(all_.begin(), all_.end(), [&](const Expr &known) { return can_prove(simplify(at_least_zero - known) >= 0); });
+    }
+
+    const std::vector<Expr> &all_;
+    bool of_clamp_ = false;
+
 public:
-    using InContext::InContext;
+    WithoutConditions(const Kernel &kernel, const std::vector<std::pair<std::string, Expr>> &outer, const std::vector<Expr> &all)
+        : InContext(kernel, outer), all_(all) {}
 };
 
 }  // namespace
@@ -182,7 +204,7 @@ void unswitch_blocks(Kernel &kernel) {
     if (is_const_zero(all)) {
         return;
     }
-    Stmt body = simplify(WithoutConditions(kernel, outer).mutate(inner));
+    Stmt body = simplify(WithoutConditions(kernel, outer, find.all).mutate(inner));
     body = is_const_one(all) ? body : IfThenElse::make(all, body, inner);
     for (auto it = around.rbegin(); it != around.rend(); ++it) {
         const auto *let = it->as<LetStmt>();
