@@ -73,7 +73,7 @@ private:
         const int columns = blocks.interleaved;
         if (blocks.sums == BlockSums::kLanes) {
             read_only_if(*this, depth > 0, {"a", b.name()});
-            PanelSums sums(depth, parts, number_or_open(kOpen, "turns", 1, 16), number_or_open(kOpen, "rounds", 0, 1));
+            PanelSums sums(*this, "gemm_q", depth, parts, number_or_open(kOpen, "turns", 1, 16), number_or_open(kOpen, "rounds", 0, 1));
             const PanelWeights w(b, "w", {sums.turn, sums.part}, sums.block(sums.turn, sums.part));
             a_part(sums.member, sums.half, sums.group, sums.turn, sums.part, sums.row) = a_f(sums.at(sums.place()), sums.row);
             sums.define(partial, gathered, [&](const PanelPlace &p) {
@@ -86,7 +86,7 @@ private:
         if (blocks.sums == BlockSums::kWarps) {
             read_only_if(*this, depth > 0, {"a", b.name()});
             PanelProducts sums(depth, parts, number_or_open(kOpen, "turns", 1, 16));
-            const PanelIntegers w(b, "w", {sums.turn, sums.part}, sums.block(), type);
+            const PanelIntegers w(b, "w", {sums.turn, sums.part}, sums.block(), type == Float(32) ? BFloat(16) : Type(type));
             a_part(sums.member, sums.group, sums.half, sums.turn, sums.part, sums.row) = a(sums.at(), row_at(a, sums.row, get_target()));
             sums.define(partial, gathered, w, a_part);
             acc(col, row) = sums.sum(col % columns, col / columns, row);

@@ -42,6 +42,19 @@ inline Halide::Expr part_in_bf16(const Halide::Expr &value, const Halide::Expr &
     return select(part == 0, reinterpret(BFloat(16), cast<uint16_t>(bits >> 16)), store_as(BFloat(16), low));
 }
 
+/** One of the three bfloat16 that an f32 is the sum of, the largest first: 8 bits of its mantissa each, cut off, so that nothing is rounded
+ * but what is below the smallest of them. An infinity is the first, and NaN all. */
+inline Halide::Expr third_in_bf16(const Halide::Expr &value, int which) {
+    using namespace Halide;
+    const auto cut = [](const Expr &f32) { return reinterpret<uint32_t>(f32) & Expr(uint32_t(0xffff0000)); };
+    Expr rest = value;
+    for (int i = 0; i < which; i++) {
+        rest = rest - reinterpret<float>(cut(rest));
+        rest = i > 0 ? rest : select(abs(value) == Float(32).max() * 2.0f, 0.0f, rest);
+    }
+    return reinterpret(BFloat(16), cast<uint16_t>(reinterpret<uint32_t>(rest) >> Expr(uint32_t(16))));
+}
+
 /** An f32 cut to TF32, 10 bits of mantissa, toward zero: what tensor cores take of f32 operands (PTX ISA, "Alternate
  * floating point data formats"). */
 inline Halide::Expr cut_to_tf32(const Halide::Expr &value) {

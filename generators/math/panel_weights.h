@@ -122,11 +122,15 @@ struct PanelPlace {
  * panel, row, group, part) has sums of a part of the depth each, and gathered(lane, panel, row, some) those of some parts. */
 class PanelSums {
 public:
-    /** `turns` blocks of a part are one round; `rounds`: how many there are, 0 for as many as the depth has. */
-    PanelSums(const Halide::Expr &depth, int parts, const Halide::Expr &turns, const Halide::Expr &rounds)
+    /** `turns` blocks of a part are one round; `rounds`: how many there are, 0 for as many as the depth has. A call whose depth has more is
+     * an error of `op`. */
+    PanelSums(Halide::Internal::GeneratorBase &generator, const std::string &op, const Halide::Expr &depth, int parts,
+              const Halide::Expr &turns, const Halide::Expr &rounds)
         : blocks_(depth / BlockWeights::kBlock), turns_(turns), parts_(parts) {
         using namespace Halide;
         const Expr of_round = turns * parts;
+        generator.add_requirement(rounds == 0 || blocks_ <= rounds * of_round, op + ": the schedule has", rounds, "rounds of", of_round,
+                                  "blocks, and a depth of", depth, "has more: take rounds=0");
         rounds_ = Internal::simplify(select(rounds > 0, rounds, (blocks_ + (of_round - 1)) / of_round));
     }
 

@@ -1,6 +1,6 @@
--- Products of few rows of 16 bits with weights in interleaved blocks (halyard_interleave_blocks), on the tensor cores: all that takes time
--- is to read the weights. Integers of a block are exact in 16 bits, and its sum is multiplied by the scale, before which it may leave the
--- range of float32 where rows have numbers above 10^34.
+-- Products of few rows with weights in interleaved blocks (halyard_interleave_blocks), on the tensor cores: all that takes time is to read
+-- the weights. Integers of a block are exact in 16 bits, an f32 is the sum of three bfloat16, and a block's sum is multiplied by the scale,
+-- before which it may leave the range of float32 where rows have numbers above 10^34.
 
 local gemm_q = require "lib.gpu_gemm_q"
 
@@ -8,7 +8,7 @@ return schedule "gemm_q" {
   target = "cuda",
 
   generator = {
-    type = tune { "float16", "bfloat16", default = "bfloat16" },
+    type = tune { "float16", "bfloat16", "float32", default = "bfloat16" },
     sums = "warps",
     format = tune { "q4_0", "q8_0", default = "q4_0" },
     interleaved = tune { 16, 32, default = 16 },

@@ -105,16 +105,16 @@ function gemm_q.by_threads(y, partial, gathered, p, o)
   o.a:bound_extent("row", p.rows):unroll "row"
 end
 
--- Computes a Func of few rows of 16 bits by warps, on the tensor cores: a warp has a panel of columns, eight rows and a block of the depth
--- in registers, each thread four neighbours of columns and of a row, which become 16 bits there.
+-- Computes a Func of few rows by warps, on the tensor cores: a warp has a panel of columns, eight rows and a block of the depth in
+-- registers, each thread four neighbours of columns and of a row, which become 16 bits there. An element in f32 is three factors.
 --
 --   for row: for col: y = f(sum over k of a * w)
 --     ->
 --   blocks panel, strip of rows
 --     threads: partial in registers = 0                             -- of two rows and some columns, by a part of the depth
 --     for round: `turns` blocks of the part
---       threads: integers of the weights, and a, in registers
---       warps: block_sum = sum over the block of a * integer        -- on the tensor cores
+--       threads: integers of the weights, and factors of a, in registers
+--       warps: block_sum = sum over the block of factor * integer   -- on the tensor cores
 --       threads: partial += scale * block_sum
 --     threads: partials = partial                                   -- in shared memory
 --     threads lane, some: gathered = sum of some partials
@@ -123,7 +123,8 @@ end
 -- k    the kernel's Funcs, as generators/math/panel_products.h names them
 -- p    interleaved: columns of a panel, a multiple of 16        parts: of the depth, 8 or more        turns: blocks loaded together
 function gemm_q.by_warps(k, p)
-  local y, partial, block_sum, integer, a = k.y, k.partial, k.block_sum, k.w_integer, k.a_part
+  local y, partial, block_sum, integer, factor = k.y, k.partial, k.block_sum, k.w_integer, k.factor
+  local factors = k.a_part:type() == "f32" and 3 or 1 -- of an element of a row
   local rows, across = 8, 4 -- of an instruction; threads of a warp side by side
   local near = p.interleaved // 8 -- columns of a thread
   y:split("col", p.interleaved, "guard", "panel", "column")
@@ -162,11 +163,11 @@ function gemm_q.by_warps(k, p)
   products:split("lane", near, "auto", "lanes", "of_lanes")
   products:split("of_lanes", 2, "auto", "pair", "near")
   products:split("row", 2, "auto", "rows", "row_near")
-  products:reorder("e_x", "row_near", "near", "e_y", "e_z", "pair", "turn", "rows", "lanes", "part")
-  products:gpu_threads { "rows", "lanes", "part" }:unroll("e_z"):unroll("pair"):unroll("turn"):never_partition_all()
+  products:reorder("e_x", "row_near", "near", "e_y", "e_w", "e_z", "pair", "turn", "rows", "lanes", "part")
+  products:gpu_threads { "rows", "lanes", "part" }:unroll("e_w"):unroll("e_z"):unroll("pair"):unroll("turn"):never_partition_all()
 
   -- Factors: a thread has four neighbours along the depth, of some columns and of a row.
-  for _, func in ipairs { integer, a } do
+  for _, func in ipairs { integer, factor } do
     func:compute_at(partial, "k_y"):store_in "register":bound_extent("turn", p.turns):bound_extent("part", p.parts):bound_extent("half", 2)
     func:bound_extent("group", across):bound_extent("member", 4):never_partition_all()
   end
@@ -175,13 +176,18 @@ function gemm_q.by_warps(k, p)
   integer:split("lane", near, "auto", "lanes", "near")
   integer:reorder("member", "near", "half", "turn", "group", "lanes", "part")
   integer:vectorize("member"):unroll("near"):unroll("half"):unroll("turn"):gpu_threads { "group", "lanes", "part" }
-  a:bound_extent("row", rows):reorder_storage("member", "half", "turn", "row", "group", "part")
-  a:reorder("member", "half", "turn", "group", "row", "part"):vectorize("member"):unroll("half"):unroll("turn")
-  a:gpu_threads { "group", "row", "part" }
+  factor:bound_extent("row", rows):bound_extent("which", factors)
+  factor:reorder_storage("member", "which", "half", "turn", "row", "group", "part")
+  factor:reorder("member", "which", "half", "turn", "group", "row", "part")
+  factor:vectorize("member"):unroll("which"):unroll("half"):unroll("turn"):gpu_threads { "group", "row", "part" }
 
   local function in_thread(func, user, loop, bytes)
     func:compute_at(user, loop):store_in "register":never_partition_all():bound_extent("turn", p.turns):unroll "turn"
     if bytes then func:bound_extent("byte", bytes):bound_extent("panel", 1):vectorize "byte" end
+    return func
+  end
+  if factors > 1 then
+    in_thread(k.a_part, factor, "group"):bound_extent("member", 4):bound_extent("half", 2):vectorize("member"):unroll "half"
   end
   in_thread(k.w_bytes, integer, "group", 4 * near)
   k.w_bytes:bound_extent("word", words[p.format] or 1):unroll "word"

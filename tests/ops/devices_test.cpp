@@ -121,3 +121,22 @@ TEST_CASE("kernels for every device in one library: errors of the device's memor
     CHECK(r.code == halide_error_code_host_and_device_dirty);
     CHECK_THAT(r.message, Catch::StartsWith("softmax: Buffer has both host and device dirty bits set"));
 }
+
+// A version for depths that are one round is not taken for others; who takes its parameters for all calls is told.
+TEST_CASE("kernels for every device in one library: gemm_q in one round") {
+    const auto kernel = build("gemm_q", {{"target", kCudaTarget},
+                                         {"schedule", "gemm_q.interleaved"},
+                                         {"format", "q4_0"},
+                                         {"interleaved", "16"},
+                                         {"parts", "4"},
+                                         {"set.rows", "1"},
+                                         {"set.turns", "1"},
+                                         {"set.once", "0"},
+                                         {"set.rounds", "1"}});
+    check_sizes(gemm_q_test(), "gemm_q", kernel, {{"one round", {{"m", 2}, {"n", 33}, {"k", 128}}}});
+    const Case longer = {"two rounds", {{"m", 2}, {"n", 33}, {"k", 160}}};
+    const std::string refused = check_case(gemm_q_test(), halyard::find_op("gemm_q"), kernel, longer, Placement(0), 1);
+    INFO(refused);
+    CHECK(is_refusal(refused));
+    CHECK(refused.find("take rounds=0") != std::string::npos);
+}

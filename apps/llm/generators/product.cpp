@@ -56,7 +56,7 @@ public:
         add_requirement(b.interleaved_columns() >= (gated ? 2 : 1) * columns, "product:", b.name(), "has", b.interleaved_columns(),
                         "columns, and y", columns);
         need_rows(*this, get_target(), "x", x.dim(1), y.dim(1));
-        PanelSums sums(depth, parts, number_or_open(kOpen, "turns", 1, 16), number_or_open(kOpen, "rounds", 0, 1));
+        PanelSums sums(*this, "product", depth, parts, number_or_open(kOpen, "turns", 1, 16), number_or_open(kOpen, "rounds", 0, 1));
         x_f(sums.member, sums.half, sums.group, sums.turn, sums.part, sums.row) =
             load_f32(x(sums.at(sums.place()), row_at(x, sums.row, get_target())));
         if (normed) {

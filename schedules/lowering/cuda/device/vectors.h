@@ -286,6 +286,11 @@ vec<uint8_t, N> shift_words_right(const vec<uint8_t, N> &a) {
 HALYARD_BYTES_TO(half)
 HALYARD_BYTES_TO(bfloat16)
 #undef HALYARD_BYTES_TO
+
+template<class To, int N>
+vec<To, N> upper_halves(const vec<uint32_t, N> &a) {
+    return each([](uint32_t x) { return bits_as<To>(uint16_t(x >> 16)); }, a);
+}
 #else
 /** N bytes, four in a word. */
 template<class T, int N>
@@ -385,6 +390,17 @@ __device__ __forceinline__ vec<T, N> add_pairs(const vec<T, N> &a, const vec<T, 
 template<class T, int N>
 __device__ __forceinline__ vec<T, N> subtract_pairs(const vec<T, N> &a, const vec<T, N> &b) {
     return each_pair([](uint32_t x, uint32_t y) { return multiply_add_pair<T>(y, ones<T>() | kSignsOfPair, x); }, a, b);
+}
+
+/** The upper halves of numbers as what they are bits of, two by one instruction. */
+template<class To, int N>
+__device__ __forceinline__ vec<To, N> upper_halves(const vec<uint32_t, N> &a) {
+    pairs_of<To, N> halves;
+#pragma unroll
+    for (int i = 0; i < (N + 1) / 2; i++) {
+        halves.pair[i] = __byte_perm(a[2 * i], a[2 * i + 1 < N ? 2 * i + 1 : 2 * i], 0x7632);
+    }
+    return halves.v;
 }
 
 /** The bytes of a pair of a word between bytes of another. Of an intrinsic the compiler sees which bytes it takes, and takes the word apart

@@ -116,6 +116,17 @@ std::optional<BytesToFloats> bytes_to_floats(const Expr &e) {
                                                  : std::nullopt;
 }
 
+Expr whole_of_upper_halves(const Reinterpret *floats) {
+    const auto *bits = is_vector_of_halves(floats->type) ? floats->value.as<Cast>() : nullptr;
+    if (!bits || bits->type.element_of() != UInt(16) || bits->value.type().element_of() != UInt(32)) {
+        return Expr();
+    }
+    const auto *quotient = bits->value.as<Div>();
+    const auto *shift = Call::as_intrinsic(bits->value, {Call::shift_right});
+    const bool is_upper = (quotient && as_const_uint(quotient->b) == 65536u) || (shift && as_const_uint(shift->args[1]) == 16u);
+    return !is_upper ? Expr() : quotient ? quotient->a : shift->args[0];
+}
+
 std::optional<PairArithmetic> pair_arithmetic(const Expr &e) {
     const Type t = e.type();
     if (!is_vector_of_halves(t)) {

@@ -6,6 +6,7 @@
  *
  *   f16(x & 15) - 8         ->     small_bytes_to_half<8>(mask_words<15>(words of x))
  *   f16(f32(a) * f32(b))    ->     multiply_pairs(a, b)                                  -- the same bits
+ *   bits of f16 = x >> 16   ->     upper_halves<half>(x)
  */
 
 #include <optional>
@@ -29,6 +30,9 @@ struct PartOfBytes {
     bool is_small = false;  // from 0 to 127
 };
 std::optional<PartOfBytes> part_of_bytes(const Halide::Expr &e);
+
+/** The numbers of 32 bits whose upper halves are the bits of these 16-bit floats; undefined if they are no such. */
+Halide::Expr whole_of_upper_halves(const Halide::Internal::Reinterpret *floats);
 
 /** A sum, difference or product of 16-bit floats. */
 struct PairArithmetic {

@@ -240,6 +240,10 @@ void ExprPrinter::Visitor::visit(const Cast *op) {
 }
 
 void ExprPrinter::Visitor::visit(const Reinterpret *op) {
+    if (const Expr whole = whole_of_upper_halves(op); whole.defined()) {
+        set("upper_halves<" + element_text(op->type.element_of()) + ">(" + argument(whole) + ")", kPrimary);
+        return;
+    }
     const bool each = op->type.lanes() == op->value.type().lanes();
     set((each ? "bits_as<" + element_text(op->type.element_of()) : "all_bits_as<" + type_text(op->type)) + ">(" + argument(op->value) + ")",
         kPrimary);
