@@ -41,12 +41,15 @@ public:
 };
 
 /** Sums over the depth of a panel's columns and a few rows, which `parts` warps share. Funcs factor(member, which, group, half, place,
- * row), of 16 bits; block_sum(row, lane, place, panel), of a block; partial(row, lane, panel, part), of a part of the depth; gathered(lane, panel, row, some), of some parts. */
+ * row), of 16 bits; block_sum(row, lane, place, panel), of a block; partial(row, lane, panel, part), of a part of the depth;
+ * gathered(lane, panel, row, some), of some parts. */
 class PanelProducts {
 public:
     /** `turns` blocks of a part are one round. */
     PanelProducts(const Halide::Expr &depth, int parts, const Halide::Expr &turns)
-        : blocks_(depth / BlockWeights::kBlock), turns_(turns), parts_(parts) {}
+        : blocks_(depth / BlockWeights::kBlock), turns_(turns), parts_(parts) {
+        PanelSums::require_whole_parts(parts);
+    }
 
     /** The block of a part in its turn, the last one where there are no more. */
     Halide::Expr block() const {
@@ -95,7 +98,7 @@ public:
         some{"some"}, which{"which"};
 
 private:
-    static constexpr int kSome = 8;
+    static constexpr int kSome = PanelSums::kSome;
 
     Halide::Func factor{"factor"}, block_sum{"block_sum"}, gathered_;
     Halide::Expr blocks_, turns_;

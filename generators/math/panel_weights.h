@@ -128,6 +128,7 @@ public:
               const Halide::Expr &turns, const Halide::Expr &rounds)
         : blocks_(depth / BlockWeights::kBlock), turns_(turns), parts_(parts) {
         using namespace Halide;
+        require_whole_parts(parts);
         const Expr of_round = turns * parts;
         generator.add_requirement(rounds == 0 || blocks_ <= rounds * of_round, op + ": the schedule has", rounds, "rounds of", of_round,
                                   "blocks, and a depth of", depth, "has more: take rounds=0");
@@ -191,6 +192,13 @@ public:
         return {member, group, half, turn, part};
     }
 
+    /** Parts are put together in eights. */
+    static void require_whole_parts(int parts) {
+        if (parts > kSome && parts % kSome != 0) {
+            throw Halide::CompileError("parts=" + std::to_string(parts) + ": take up to 8, or a multiple of 8");
+        }
+    }
+
     /** In pairs, so that few additions wait for others. */
     static Halide::Expr sum_of(std::vector<Halide::Expr> values) {
         for (; values.size() > 1; values.resize((values.size() + 1) / 2)) {
@@ -201,8 +209,10 @@ public:
         return values.front();
     }
 
+    static constexpr int kSome = 8;
+
 private:
-    static constexpr int kGroups = 4, kSome = 8;
+    static constexpr int kGroups = 4;
 
     Halide::Expr value(const Halide::FuncRef &at, size_t i) const {
         return single_ ? Halide::Expr(at) : at[int(i)];
