@@ -3,7 +3,7 @@
 //   acc[row, col] = sum over k of a[row, k] * w[k, col]
 //   y = activation(scale * acc + bias) + residual, or the same steps in another order
 //
-// Weights are read as they lie in a file, column after column (math/blocks.h has the formats). For few rows a sum over the 32 elements of
+// Weights are read as they lie in a file, column after column (math/block_layout.h has the formats). For few rows a sum over the 32 elements of
 // a block is multiplied by the block's scale once; for many the weights are made f32 once (math/linear_blocks.h).
 
 #include <Halide.h>

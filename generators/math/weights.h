@@ -15,7 +15,7 @@ namespace halyard {
 /** kn: as it is written, n innermost. nk: transposed, k innermost, as torch.nn.Linear stores it.
  * packed: panels of `panel` columns, one after the other, each read from front to back;
  * [group, panel, ceil(k / group), ceil(n / panel)], padded with anything at its ends.
- * blocks: of 4 to 8 bits, in the formats of math/blocks.h. */
+ * blocks: of 4 to 8 bits, in the formats of math/block_layout.h. */
 enum class WeightLayout { kKN, kNK, kPacked, kBlocks };
 
 inline std::map<std::string, WeightLayout> weight_layouts() {

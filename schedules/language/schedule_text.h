@@ -8,10 +8,9 @@
 
 #include <map>
 #include <string>
-#include <vector>
 
+#include "language/new_funcs.h"
 #include "language/pipeline_view.h"
-#include "language/stage_loops.h"
 
 namespace halyard {
 
@@ -29,15 +28,8 @@ public:
     std::string statements() const;
 
 private:
-    struct Before {
-        Halide::Internal::FuncSchedule schedule;  // a copy
-        std::vector<StageStart> stages;
-        std::vector<Halide::Internal::Definition> definitions;  // copies
-    };
-    friend class ScheduleWriter;
-
     const PipelineView &view_;
-    std::map<std::string, Before> before_;  // by Halide's name of a Func
+    std::map<std::string, FuncBefore> before_;  // by Halide's name of a Func
 };
 
 }  // namespace halyard

@@ -95,7 +95,8 @@ def unknown(folder, command, ops):
     known = long_options(folder, sub)
     wrong = [f"{' '.join(sub)} has no option {w}" for w in words if w.startswith("--") and w.split("=")[0] not in known]
     if words[1] in ("build", "show", "bench", "explain", "explore") and "--generator" not in words:
-        wrong += [f"there is no op {words[2]}"] * (words[2] not in ops)
+        of_model = words[1] in ("explain", "explore") and words[2].endswith((".json", ".onnx"))
+        wrong += [f"there is no op {words[2]}"] * (words[2] not in ops and not of_model)
     return wrong
 
 

@@ -81,4 +81,33 @@ std::vector<Expr> dimensions_in(const Expr &value) {
     return find.fields;
 }
 
+bool asks_buffer(const Expr &e) {
+    class Find : public IRVisitor {
+        using IRVisitor::visit;
+        void visit(const Call *op) override {
+            asks = asks || op->name.rfind("_halide_buffer_get_", 0) == 0;
+            IRVisitor::visit(op);
+        }
+
+    public:
+        bool asks = false;
+    } find;
+    e.accept(&find);
+    return find.asks;
+}
+
+std::string array_read_by(const Expr &e) {
+    class Find : public IRVisitor {
+        using IRVisitor::visit;
+        void visit(const Load *op) override {
+            name = op->name;
+        }
+
+    public:
+        std::string name;
+    } find;
+    e.accept(&find);
+    return find.name;
+}
+
 }  // namespace halyard

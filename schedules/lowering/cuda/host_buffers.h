@@ -5,6 +5,7 @@
  * What the host's IR says of buffers: those of the caller, and those that a pipeline allocates.
  */
 
+#include <string>
 #include <vector>
 
 #include <Halide.h>
@@ -22,6 +23,12 @@ Strides strides_of_generator(const Halide::Internal::Stmt &s);
 
 /** Of a buffer that the pipeline allocates, whose fields are made by `value`: min, extent, stride and flags for each dimension. */
 std::vector<Halide::Expr> dimensions_in(const Halide::Expr &value);
+
+/** Whether a buffer is asked for one of its fields, as only the host can. */
+bool asks_buffer(const Halide::Expr &e);
+
+/** An array that an expression loads from; "" if there is none. */
+std::string array_read_by(const Halide::Expr &e);
 
 }  // namespace halyard
 

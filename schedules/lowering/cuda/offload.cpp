@@ -6,7 +6,9 @@
 #include "lowering/depends_on_data.h"
 #include "lowering/host/unread_inputs.h"
 #include "lowering/host/verbose_calls.h"
+#include "lowering/cuda/devices_of_library.h"
 #include "lowering/cuda/extract/allocations.h"
+#include "lowering/cuda/extract/host_vectors.h"
 #include "lowering/cuda/simt/barriers.h"
 #include "lowering/cuda/tensor_cores/fused_kernel.h"
 #include "lowering/cuda/tensor_cores/fused_parts.h"
@@ -14,6 +16,7 @@
 #include "lowering/cuda/print/images.h"
 #include "lowering/cuda/extract/kernel.h"
 #include "lowering/cuda/host_buffers.h"
+#include "lowering/cuda/launch_call.h"
 #include "lowering/cuda/launch_numbers.h"
 #include "lowering/cuda/pipeline.h"
 #include "lowering/cuda/print/print.h"
@@ -33,58 +36,9 @@ using namespace Halide::Internal;
 
 namespace {
 
-const char *const kHopper = "halyard_device_of_hopper";
-
-// A letter for each parameter of a kernel: how wide it is, or whether it is a buffer, a tensor for TMA or a
-// counter (runtime's cuda_launch.cpp).
-char kind_of(const LaunchArgument &a) {
-    if (a.is_buffer || a.tensor.defined()) {
-        return a.is_buffer ? 'b' : 't';
-    }
-    if (a.type.is_handle()) {
-        return 'n';
-    }
-    switch (a.type.bytes()) {
-    case 1: return 'c';
-    case 2: return 's';
-    case 4: return 'i';
-    default: return 'l';
-    }
-}
-
-Expr handle_of(const std::string &name) {
-    return Variable::make(type_of<halide_buffer_t *>(), name);
-}
-
-class LoadedArray : public IRVisitor {
-    using IRVisitor::visit;
-
-    void visit(const Load *op) override {
-        name = op->name;
-    }
-
-public:
-    std::string name;  // of one that is loaded from
-};
-
-// Whether a buffer is asked for one of its fields, as only the host can.
-class AsksBuffer : public IRVisitor {
-    using IRVisitor::visit;
-    void visit(const Call *op) override {
-        asks = asks || op->name.rfind("_halide_buffer_get_", 0) == 0;
-        IRVisitor::visit(op);
-    }
-
-public:
-    explicit AsksBuffer(const Expr &e) {
-        e.accept(this);
-    }
-    bool asks = false;
-};
-
 class OffloadToCuda : public IRMutator {
 public:
-    explicit OffloadToCuda(CudaOptions options) : options_(std::move(options)) {
+    explicit OffloadToCuda(CudaOptions options) : options_(std::move(options)), devices_(options_.architectures) {
         strides_.lets = &all_lets_;
     }
 
@@ -104,10 +58,10 @@ public:
         for (auto v = options_.versions.rbegin(); v != options_.versions.rend(); v++) {
             const Stmt version = leave_kernels_unread(v->lowered(), options_.outputs);
             const Stmt taken = told(IRMutator::mutate(begin(version, v->schedule)), v->text);
-            host = IfThenElse::make(of_arguments(v->condition) && by_capability(fits_hopper_, fits_others_), taken, host);
+            host = IfThenElse::make(of_arguments(v->condition) && devices_.choose(fits_hopper_, fits_others_), taken, host);
         }
-        if (!options_.versions.empty() && for_hopper() && for_others()) {
-            host = LetStmt::make(kHopper, is_device_of_hopper(), host);  // asked once, not for each version
+        if (!options_.versions.empty()) {
+            host = devices_.ask_once(host);
         }
         inside_ = false;
         return images_.empty() ? host
@@ -162,7 +116,7 @@ private:
         Kernel kernel = extracted(op, func);
         const std::vector<TensorCores> products = products_of(kernel.body);
         if (!products.empty()) {
-            return by_capability(with_tensor_cores({kernel, products, func, together_[op], strides_}));
+            return chosen(with_tensor_cores({kernel, products, func, together_[op], strides_}));
         }
         kernel.name = name_for(func);
         if (const auto it = schedule_.resident.find(func); it != schedule_.resident.end()) {
@@ -214,7 +168,8 @@ private:
     // Those that are launched together store what the caller gets, so that each may be taken out before the first is made.
     Kernel extracted(const For *op, const std::string &func) {
         note_partly_stored(op);
-        const Stmt whole = with_vectors_of_host(op, func);
+        const Stmt whole = with_host_vectors(
+            op, [&](const std::string &why) { options_.fail(func, why); }, vectors_);
         Kernel kernel = extract_kernel(whole.as<For>(), padded_);
         check_block(func, kernel);
         for (auto &a : kernel.arguments) {
@@ -222,40 +177,6 @@ private:
             a.strided_reads = a.is_buffer && it != strided_reads_.end() ? it->second : 1;
         }
         return kernel;
-    }
-
-    // An argument of a kernel is one number, so a vector that the host computes for a kernel is computed in it again.
-    Stmt with_vectors_of_host(const Stmt &kernel, const std::string &func) const {
-        class Inline : public IRMutator {
-        public:
-            Inline(const Scope<Expr> &vectors, bool &reads) : vectors_(vectors), reads_(reads) {}
-
-        private:
-            using IRMutator::visit;
-            Expr visit(const Variable *op) override {
-                if (op->type.lanes() == 1 || !vectors_.contains(op->name)) {
-                    return op;
-                }
-                within_++;
-                const Expr value = mutate(vectors_.get(op->name));
-                within_--;
-                return value;
-            }
-            Expr visit(const Load *op) override {
-                reads_ = reads_ || within_ > 0;
-                return IRMutator::visit(op);
-            }
-
-            const Scope<Expr> &vectors_;
-            bool &reads_;
-            int within_ = 0;
-        };
-        bool reads = false;
-        const Stmt inlined = Inline(vectors_, reads).mutate(kernel);
-        if (reads) {
-            options_.fail(func, "is computed from a vector that the host reads from memory; do not vectorize a loop around its blocks");
-        }
-        return inlined;
     }
 
     // As far as it is known now; the rest is known when the library runs.
@@ -304,37 +225,12 @@ private:
         Stmt hopper, others;
     };
 
+    Stmt chosen(const Calls &c) const {
+        return devices_.choose(c.hopper, c.others);
+    }
+
     static bool is_tile_program(const KernelWithProducts &k) {
         return !k.products.empty() && !shape_of(k.kernel, k.products).is_block_program() && !has_fused_products(k.kernel, k.products);
-    }
-
-    bool for_hopper() const {
-        return std::any_of(options_.architectures.begin(), options_.architectures.end(), is_hopper);
-    }
-    bool for_others() const {
-        return !std::all_of(options_.architectures.begin(), options_.architectures.end(), is_hopper);
-    }
-    // What printed kernels are for.
-    enum class Devices { kHopper, kOthers, kAll };
-
-    // The macro that is defined there, "" for all.
-    std::string macro(Devices devices) const {
-        if (devices == Devices::kAll || !for_hopper() || !for_others()) {
-            return "";
-        }
-        return devices == Devices::kHopper ? "HALYARD_HOPPER" : "HALYARD_AMPERE";
-    }
-
-    static Expr is_device_of_hopper() {
-        return Call::make(Int(32), "halyard_cuda_capability", {user_context()}, Call::Extern) == 90;
-    }
-    Stmt by_capability(const Calls &c) const {
-        return !for_hopper() ? c.others : for_others() ? IfThenElse::make(is_device_of_hopper(), c.hopper, c.others) : c.hopper;
-    }
-    Expr by_capability(const Expr &hopper, const Expr &others) const {
-        return !for_hopper()                            ? others
-               : for_others() && !equal(hopper, others) ? select(Variable::make(Bool(), kHopper), hopper, others)
-                                                        : hopper;
     }
 
     PrintOptions print_options() const {
@@ -345,7 +241,7 @@ private:
         const auto &[kernel, products, func, together, strides] = k;
         k.kernel.name = name_for(func);
         const PrintOptions print = print_options();
-        const bool hopper = for_hopper(), others = for_others();
+        const bool hopper = devices_.hopper(), others = devices_.others();
         Calls calls;
         if (shape_of(kernel, products).is_block_program()) {  // other kernels are made of templates
             const BlockProgram program = make_block_program(k.kernel, products, lets_, strides, options_.observe);
@@ -391,12 +287,12 @@ private:
         const PrintOptions print = print_options();
         const bool skinny = is_skinny(program);
         Calls calls;
-        if (for_hopper()) {
+        if (devices_.hopper()) {
             calls.hopper = launch_tiles(skinny ? make_skinny_kernel(program, print, true, together)
                                                : make_wgmma_kernel(program, print, together, !joined),
                                         Devices::kHopper, together.beside_last);
         }
-        if (for_others()) {
+        if (devices_.others()) {
             calls.others = launch_tiles(skinny ? make_skinny_kernel(program, print, false, together) : make_mma_kernel(program, print),
                                         Devices::kOthers, skinny && together.beside_last);
         }
@@ -416,10 +312,10 @@ private:
         const auto skinny = std::count_if(programs.begin(), programs.end(), [](const TileProgram &p) { return is_skinny(p); });
         const bool all_skinny = skinny == std::ptrdiff_t(programs.size());
         std::optional<JoinedKernel> hopper, others;
-        if (for_hopper() && (all_skinny || skinny == 0)) {
+        if (devices_.hopper() && (all_skinny || skinny == 0)) {
             hopper = all_skinny ? join_skinny_kernels(programs, print, name, true) : join_wgmma_kernels(programs, print, name);
         }
-        if (for_others() && all_skinny) {
+        if (devices_.others() && all_skinny) {
             others = join_skinny_kernels(programs, print, name + "_mma", false);
         }
         std::vector<Stmt> hopper_calls, other_calls;
@@ -428,8 +324,8 @@ private:
             hopper_calls.push_back(calls.hopper);
             other_calls.push_back(calls.others);
         }
-        return by_capability({for_hopper() ? launch_joined(hopper, hopper_calls, Devices::kHopper) : Stmt(),
-                              for_others() ? launch_joined(others, other_calls, Devices::kOthers) : Stmt()});
+        return chosen({devices_.hopper() ? launch_joined(hopper, hopper_calls, Devices::kHopper) : Stmt(),
+                       devices_.others() ? launch_joined(others, other_calls, Devices::kOthers) : Stmt()});
     }
 
     // `each`: the calls of its parts.
@@ -437,7 +333,7 @@ private:
         if (!joined) {
             return Block::make(each);
         }
-        images_.add(joined->instructions, joined->text, macro(devices));
+        images_.add(joined->instructions, joined->text, devices_.macro(devices));
         return IfThenElse::make(joined->usable, launch(joined->kernel), Block::make(each));
     }
 
@@ -445,7 +341,7 @@ private:
         // Which tensors are none is asked before a version is chosen: the last one alone has kernels that go by elements.
         const Expr tensors = tiles.fetches.defined() ? tiles.fetches : tiles.usable;
         const bool by_elements = is_last_ || !is_of_arguments(tensors);
-        images_.add(tiles.instructions, tiles.text + (by_elements ? tiles.text_by_elements : ""), macro(devices));
+        images_.add(tiles.instructions, tiles.text + (by_elements ? tiles.text_by_elements : ""), devices_.macro(devices));
         for (Expr *fits : {devices != Devices::kOthers ? &fits_hopper_ : nullptr, devices != Devices::kHopper ? &fits_others_ : nullptr}) {
             if (fits && !by_elements) {
                 *fits = *fits && tensors;
@@ -474,10 +370,6 @@ private:
             const bool buffer = v.second.is_handle() && ends_with(v.first, end);
             return buffer && !strides_.allocated.count(v.first.substr(0, v.first.size() - end.size()));
         });
-    }
-
-    static Expr user_context() {
-        return Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic);
     }
 
     // What a block needs of an array of the device is computed by the host, in 32 bits.
@@ -570,10 +462,9 @@ private:
         if (op->name.size() < end.size() || op->name.compare(op->name.size() - end.size(), end.size(), end) != 0) {
             return;
         }
-        LoadedArray loaded;
-        op->value.accept(&loaded);
-        if (!loaded.name.empty()) {
-            options_.fail(func_of(op->name), "is asked for where " + loaded.name +
+        const std::string loaded = array_read_by(op->value);
+        if (!loaded.empty()) {
+            options_.fail(func_of(op->name), "is asked for where " + loaded +
                                                  " says, which the host cannot read on a device; have its coordinate depend on a variable "
                                                  "of a loop, and clamp it");
         }
@@ -590,7 +481,7 @@ private:
         const bool number = op->value.type().is_int() || op->value.type().is_bool();
         // What is asked of a buffer keeps its name, but not what a field is computed of.
         ScopedBinding<Expr> bind_all(number && !(field && op->value.as<Call>()), all_lets_, op->name, op->value);
-        ScopedBinding<Expr> bind(number && !field && !AsksBuffer(op->value).asks, lets_, op->name, op->value);
+        ScopedBinding<Expr> bind(number && !field && !asks_buffer(op->value), lets_, op->name, op->value);
         ScopedBinding<Expr> bind_vector(op->value.type().lanes() > 1, vectors_, op->name, op->value);
         return IRMutator::visit(op);
     }
@@ -613,35 +504,11 @@ private:
 
     // `beside`: together with the one before.
     Stmt launch(const Kernel &kernel, bool beside = false) const {
-        std::string kinds;
-        std::vector<Expr> values;
-        for (const auto &a : kernel.arguments) {
-            if (!a.is_buffer && !a.tensor.defined() && a.type.lanes() > 1) {
-                options_.fail(kernel.name, "takes a vector that the host computes; do not vectorize a loop around its blocks");
-            }
-            kinds += kind_of(a);
-            values.push_back(a.is_buffer          ? handle_of(a.name + ".buffer")
-                             : a.tensor.defined() ? a.tensor
-                             : a.value.defined()  ? a.value
-                                                  : Expr(Variable::make(a.type, a.name)));
-        }
-        const Expr nowhere = reinterpret(Handle(), make_zero(UInt(64)));
-        const Expr arguments = values.empty() ? nowhere : Call::make(Handle(), Call::make_struct, values, Call::Intrinsic);
-        std::vector<Expr> args = {user_context(), handle_of(images_.name()), StringImm::make(kernel.name)};
-        for (const auto &extents : {kernel.blocks, kernel.threads}) {
-            for (const Expr &e : extents) {
-                args.push_back(number_of_launch(e, all_lets_));
-            }
-        }
-        args.insert(args.end(), {number_of_launch(kernel.shared_bytes, all_lets_), StringImm::make(kinds), arguments});
-        const std::string result = unique_name("halyard_cuda_launch_result");
-        const Expr code = Variable::make(Int(32), result);
-        return LetStmt::make(result,
-                             Call::make(Int(32), beside ? "halyard_cuda_launch_beside" : "halyard_cuda_launch_after", args, Call::Extern),
-                             AssertStmt::make(code == 0, code));
+        return launch_call(kernel, images_.name(), all_lets_, beside, options_.fail);
     }
 
     CudaOptions options_;
+    DevicesOfLibrary devices_;
     CudaSchedule schedule_;  // of the version at hand
     bool inside_ = false;
     bool is_last_ = false;            // the version that is for all calls

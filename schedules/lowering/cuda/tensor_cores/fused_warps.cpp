@@ -1,8 +1,11 @@
 #include "lowering/cuda/tensor_cores/fused_warps.h"
 
 #include <algorithm>
+#include <functional>
 
+#include "lowering/cuda/print/code_text.h"
 #include "lowering/cuda/tensor_cores/fused_terms.h"
+#include "lowering/cuda/tensor_cores/warps.h"
 
 namespace halyard {
 
@@ -162,6 +165,43 @@ std::vector<std::string> carried(const FusedParts &parts) {
 
 std::vector<FusedNest> put_together(FusedParts &parts) {
     return Steps(parts).put_together();
+}
+
+void print_together(KernelPrinter &out, const FusedParts &parts, FusedNests &threads) {
+    const int sharing = parts.first_asked->warps;
+    const auto names = carried(parts);
+    const auto values_of = [&](const std::string &name) {
+        const int columns = parts.held.at(name).columns;
+        return columns == 0 ? 2 : columns / 2;
+    };
+    int values = 0;  // of a lane
+    for (const auto &name : names) {
+        values += values_of(name);
+    }
+    const auto each = [&](const std::string &open, const std::function<std::string(const std::string &, const std::string &)> &line) {
+        out.open(open);
+        int first = 0;
+        for (const auto &name : names) {
+            out.line("#pragma unroll");
+            out.open("for (int i = 0; i < " + number(values_of(name)) + "; i++) {");
+            out.line(line(name, "of_warps[(other * " + number(values) + " + " + number(first) + " + i) * 32 + lane]"));
+            out.close();
+            first += values_of(name);
+        }
+    };
+    out.line("const shared<float> of_warps = shared_array<float>(0, " + number((sharing - 1) * values * kWarp) + ");");
+    out.line("__syncthreads();");
+    each("if (const int other = warp - 1; other >= 0) {",
+         [&](const std::string &name, const std::string &place) { return place + " = " + out.name(name) + "[i];"; });
+    out.close();
+    out.line("__syncthreads();");
+    out.open("if (warp > 0) {");
+    out.line("return;");
+    out.close();
+    each("for (int other = 0; other < " + number(sharing - 1) + "; other++) {",
+         [&](const std::string &name, const std::string &place) { return out.name(of_other_warp(name)) + "[i] = " + place + ";"; });
+    threads.nests(parts.together);
+    out.close();
 }
 
 }  // namespace halyard

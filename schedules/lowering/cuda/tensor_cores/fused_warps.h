@@ -5,6 +5,8 @@
  * Warps that share the steps of fused products, each with some of them, put together in the end what they carry from step to step.
  */
 
+#include "lowering/cuda/print/print.h"
+#include "lowering/cuda/tensor_cores/fused_nests.h"
 #include "lowering/cuda/tensor_cores/fused_parts.h"
 
 namespace halyard {
@@ -23,6 +25,10 @@ std::vector<std::string> carried(const FusedParts &parts);
  * be there as well. For rewrite_fused(), which rewrites the nests with all others once it knows what is one a row; throws through
  * fail() of the first product where the steps are something else. Another warp's values become held ones. */
 std::vector<FusedNest> put_together(FusedParts &parts);
+
+/** Prints how the first warp takes in what the others have, one after the other, and goes on alone. It lies in place of the tiles: a lane's values
+ * lie as many apart as there are lanes. In kernels that define lane and warp. */
+void print_together(KernelPrinter &out, const FusedParts &parts, FusedNests &threads);
 
 }  // namespace halyard
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "lowering/cuda/tensor_cores/fused_kernel.h"
+#include "lowering/cuda/tensor_cores/fused_pieces.h"
 #include "lowering/cuda/tensor_cores/fused_text.h"
 #include "lowering/cuda/tensor_cores/fused_warps.h"
 #include "lowering/cuda/print/code_text.h"
@@ -32,7 +33,7 @@ public:
              const PrintOptions &print)
         : FusedText(kernel, products, host, strides, print) {
         mask_ = take_mask(meanwhile_, parts_, true);
-        sort();
+        between_ = in_pieces(parts_, meanwhile_, waiting_);
         lay_out();
     }
 
@@ -110,104 +111,6 @@ private:
              "; take smaller tiles");
     }
 
-    // ---- What is computed with the second product ----
-
-    // Its operand is made piece by piece while it is multiplied, and what else goes over the same elements is done there:
-    // sums that lanes have for themselves. What needs those comes behind. Where conditions on columns are left in the nests,
-    // which then stand twice, all of it comes before.
-    void sort() {
-        std::vector<FusedNest> plain, all;
-        for (const auto *list : {&meanwhile_, &waiting_}) {
-            for (const auto &n : *list) {
-                split(n, all);
-            }
-        }
-        if (without_selects(all, parts_.rows, &plain).defined()) {
-            return;
-        }
-        std::set<std::string> made, read, sums;  // of what is not early
-        for (const auto &n : all) {
-            const std::set<std::string> reads = read_by(n), writes = written_by(n);
-            const bool adds = n.kind == FusedNest::kReduction && n.reduction == FusedNest::kSum && !n.across_lanes;
-            const bool values = n.kind == FusedNest::kTile && !writes.count(first().accumulator) && !writes.count(second().accumulator);
-            const bool by_element = n.columns == first().columns && (adds || values);
-            const bool behind = meet(reads, sums) || meet(writes, read) || meet(writes, made) || (!by_element && meet(reads, made));
-            const bool piece = !behind && by_element;
-            if (behind && add_to_last(n, made)) {
-                continue;
-            }
-            (behind ? behind_ : piece ? pieces_ : early_).push_back(n);
-            if (behind || piece) {
-                made.insert(writes.begin(), writes.end());
-                read.insert(reads.begin(), reads.end());
-            }
-            if (behind || (piece && adds)) {
-                sums.insert(writes.begin(), writes.end());
-            }
-        }
-        const std::set<std::string> multiplied = {second().a.buffer, second().accumulator};
-        if (std::any_of(behind_.begin(), behind_.end(), [&](const FusedNest &n) { return meet(written_by(n), multiplied); })) {
-            early_.clear();
-            pieces_.clear();
-            behind_.clear();
-        }
-    }
-
-    static std::set<std::string> read_by(const FusedNest &n) {
-        std::set<std::string> names;
-        for (const auto &a : n.assignments) {
-            const auto held = held_in(a.value);
-            names.insert(held.begin(), held.end());
-        }
-        return names;
-    }
-
-    static std::set<std::string> written_by(const FusedNest &n) {
-        std::set<std::string> names;
-        for (const auto &a : n.assignments) {
-            names.insert(a.stored);
-        }
-        return names;
-    }
-
-    static bool meet(const std::set<std::string> &x, const std::set<std::string> &y) {
-        return std::any_of(x.begin(), x.end(), [&](const std::string &name) { return y.count(name) > 0; });
-    }
-
-    // Assignments that do not read what others in their nest store become nests of their own.
-    static void split(const FusedNest &n, std::vector<FusedNest> &into) {
-        for (const auto &a : n.assignments) {
-            for (const auto &b : n.assignments) {
-                if (&a != &b && held_in(a.value).count(b.stored)) {
-                    into.push_back(n);
-                    return;
-                }
-            }
-        }
-        for (const auto &a : n.assignments) {
-            into.push_back(n);
-            into.back().assignments = {a};
-        }
-    }
-
-    // sum = sum over columns; t = t * g + sum   ->   t = t * g; t += the columns. It takes fewer registers.
-    bool add_to_last(const FusedNest &n, const std::set<std::string> &made) {
-        const auto *add = n.assignments.size() == 1 ? n.assignments[0].value.as<Add>() : nullptr;
-        const auto *sum = add ? add->b.as<Load>() : nullptr;
-        if (!sum || n.kind != FusedNest::kRows || meet(held_in(add->a), made) || made.count(n.assignments[0].stored)) {
-            return false;
-        }
-        for (auto &p : pieces_) {
-            if (p.kind == FusedNest::kReduction && p.assignments[0].stored == sum->name) {
-                early_.push_back(n);
-                early_.back().assignments[0].value = add->a;
-                p.assignments[0].stored = n.assignments[0].stored;
-                return true;
-            }
-        }
-        return false;
-    }
-
     // ---- What the host asks ----
 
     Expr usable() const {
@@ -272,7 +175,7 @@ private:
         place_of_tile(tiles_of_rows() == 1 ? "int(blockIdx.x)" : "(int(blockIdx.x) / " + parts + ")");
         declare_held(layout_.fragments);
         nests.nests(parts_.before);
-        if (pieces_.empty()) {
+        if (between_.pieces.empty()) {
             define_between();
         }
         if (!by_elements) {
@@ -283,7 +186,7 @@ private:
         steps();
         sum_lanes();
         if (sharing() > 1) {
-            put_together(out);
+            print_together(out, parts_, nests);
         }
         for (const auto &n : parts_.after) {
             store_nest(n);
@@ -405,18 +308,18 @@ private:
         multiply_first();
         weigh();
         multiply_second();
-        threads_->nests(behind_);
+        threads_->nests(between_.behind);
         out_->line("stage = stage + 1 == " + number(stages()) + " ? 0 : stage + 1;");
         out_->close();
     }
 
     void weigh() {
-        if (pieces_.empty()) {
+        if (between_.pieces.empty()) {
             out_->line("between(" + out_->name(parts_.step) + ");");
             threads_->nests(waiting_);
         } else {
             apply_mask();
-            threads_->nests(early_);
+            threads_->nests(between_.early);
         }
     }
 
@@ -439,7 +342,7 @@ private:
         fetch_if_in_time("fetch_b", step + " + 1");
         weigh();
         multiply_second();
-        threads_->nests(behind_);
+        threads_->nests(between_.behind);
         out_->close();
     }
 
@@ -455,13 +358,13 @@ private:
     }
 
     void multiply_second() {
-        for (const auto &n : pieces_) {
+        for (const auto &n : between_.pieces) {
             threads_->begin(n);
         }
         out_->open("const auto make_piece = [&](int piece) {");
-        if (!pieces_.empty()) {
+        if (!between_.pieces.empty()) {
             std::vector<Expr> reads = {Variable::make(Int(32), kChainHeldRow)};
-            for (const auto &n : pieces_) {
+            for (const auto &n : between_.pieces) {
                 for (const auto &a : n.assignments) {
                     reads.push_back(a.value);
                 }
@@ -470,7 +373,7 @@ private:
             out_->open("for (int i = 0; i < " + number(8 * layout_.fragments) + "; i += 2) {");
             out_->line("const int " + out_->name(kChainElement) + " = i / 8 * " + number(first().columns / 2) + " + piece * 8 + i % 8;");
             threads_->coordinates_of_element(first().columns, reads);
-            for (const auto &n : pieces_) {
+            for (const auto &n : between_.pieces) {
                 threads_->at_element(n);
             }
             out_->close();
@@ -479,49 +382,9 @@ private:
         out_->line("multiply_rows<" + type_text(second().b.type) + ", " + number(layout_.fragments) + ", " + number(second().columns) +
                    ", " + number(second().depth) + ">(" + out_->name(second().accumulator) + ", " + out_->name(second().a.buffer) +
                    ", c_tile, make_piece);");
-        for (const auto &n : pieces_) {
+        for (const auto &n : between_.pieces) {
             threads_->end(n);
         }
-    }
-
-    // ---- Warps that share the steps ----
-
-    // The first warp takes in what the others have, one after the other, and goes on alone. In place of the tiles: a lane's values
-    // lie as many apart as there are lanes.
-    void put_together(KernelPrinter &out) {
-        const auto names = carried(parts_);
-        const auto values_of = [&](const std::string &name) {
-            const int columns = parts_.held.at(name).columns;
-            return columns == 0 ? 2 : columns / 2;
-        };
-        int values = 0;  // of a lane
-        for (const auto &name : names) {
-            values += values_of(name);
-        }
-        const auto each = [&](const std::string &open, const std::function<std::string(const std::string &, const std::string &)> &line) {
-            out.open(open);
-            int first = 0;
-            for (const auto &name : names) {
-                out.line("#pragma unroll");
-                out.open("for (int i = 0; i < " + number(values_of(name)) + "; i++) {");
-                out.line(line(name, "of_warps[(other * " + number(values) + " + " + number(first) + " + i) * 32 + lane]"));
-                out.close();
-                first += values_of(name);
-            }
-        };
-        out.line("const shared<float> of_warps = shared_array<float>(0, " + number((sharing() - 1) * values * kWarp) + ");");
-        out.line("__syncthreads();");
-        each("if (const int other = warp - 1; other >= 0) {",
-             [&](const std::string &name, const std::string &place) { return place + " = " + out.name(name) + "[i];"; });
-        out.close();
-        out.line("__syncthreads();");
-        out.open("if (warp > 0) {");
-        out.line("return;");
-        out.close();
-        each("for (int other = 0; other < " + number(sharing() - 1) + "; other++) {",
-             [&](const std::string &name, const std::string &place) { return out.name(of_other_warp(name)) + "[i] = " + place + ";"; });
-        threads_->nests(parts_.together);
-        out.close();
     }
 
     // ---- Results ----
@@ -567,7 +430,7 @@ private:
     }
 
     Layout layout_;
-    std::vector<FusedNest> early_, pieces_, behind_;
+    FusedPieces between_;
     std::map<const Operand *, std::string> places_;  // text: where lines of a tile are, but for the first two dimensions
     bool by_elements_ = false;
 };

@@ -14,11 +14,6 @@
 
 namespace halyard {
 
-/** Whether columns are neighbours in memory. */
-inline bool is_across(const Operand &o) {
-    return o.depth_dimension != 0;
-}
-
 class MmaOperands {
 public:
     /** `text`: of an expression of the kernel that `out` prints. */

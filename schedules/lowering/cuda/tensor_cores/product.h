@@ -65,6 +65,11 @@ struct Operand {
     }
 };
 
+/** Whether what are neighbours in memory are rows or columns of the product, and not along its depth. */
+inline bool is_across(const Operand &o) {
+    return o.depth_dimension != 0;
+}
+
 struct TileOfProduct {
     std::string accumulator;
     Halide::Type sum;  // of an accumulator

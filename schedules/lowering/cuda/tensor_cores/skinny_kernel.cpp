@@ -7,10 +7,10 @@
 #include "lowering/cuda/simt/linear.h"
 #include "lowering/cuda/print/print_expr.h"
 #include "lowering/cuda/tensor_cores/joined_kernels.h"
+#include "lowering/cuda/tensor_cores/skinny_layout.h"
 #include "lowering/cuda/tensor_cores/tensor_argument.h"
 #include "lowering/cuda/tensor_cores/tile_kernel.h"
 #include "lowering/cuda/tensor_cores/tile_text.h"
-#include "lowering/cuda/tensor_cores/warpgroups.h"
 #include "lowering/cuda/tensor_cores/warps.h"
 
 namespace halyard {
@@ -19,14 +19,6 @@ using namespace Halide;
 using namespace Halide::Internal;
 
 namespace {
-
-constexpr int kDepthOfSlice = 32;  // bytes
-constexpr int kMaxLines = 4;       // of 128 bytes, in a step of a row
-constexpr int kSumsOfSkinnyThread = 128;
-constexpr int kMaxBlocks = 4;  // of a multiprocessor
-
-// Who fetches tiles: TMA, the threads by cp.async, or the threads element by element.
-enum class FetchedBy { kEngine, kCopies, kElements };
 
 // What an epilogue reads beside the sums: for each load an array of registers, by the element of the thread.
 class TakeLoads : public IRMutator {
@@ -57,23 +49,8 @@ public:
 class SkinnyKernel : public TileText {
 public:
     SkinnyKernel(const TileProgram &program, const PrintOptions &print, bool hopper, const DependentLaunch &together)
-        : TileText(program, print), form_(hopper ? FetchedBy::kEngine : FetchedBy::kCopies), together_(together) {
-        if (!program_.rows.empty()) {
-            program_.asked.fail("has tiles of " + number(tile().rows) + " rows, whose sums are not reduced by rows; take 64 rows or more");
-        }
+        : TileText(program, print), form_(hopper ? FetchedBy::kEngine : FetchedBy::kCopies), together_(together), layout_(program_, form_) {
         take_loads();
-        for (const auto &p : program_.parts.products) {
-            check_tile(*p.asked);
-        }
-        const int room = hopper ? kSharedBytesOfHopper : kSharedOfBlock;
-        stages_ = program_.asked.stages;
-        while (!hopper && stages_ > 2 && shared_bytes(form_) > room) {
-            stages_--;
-        }
-        if (shared_bytes(form_) > room) {
-            program_.asked.fail("takes " + number(shared_bytes(form_)) + " bytes of shared memory, and a block has " + number(room) +
-                                "; take fewer stages or smaller tiles");
-        }
     }
 
     TileKernel make() {
@@ -91,7 +68,7 @@ public:
     std::optional<JoinedKernel> make_joined(const std::vector<SkinnyKernel *> &parts, const std::string &name) {
         JoinedKernel result;
         result.usable = const_true();
-        int blocks_of_multiprocessor = kMaxBlocks;
+        int blocks_of_multiprocessor = kMaxSkinnyBlocks;
         Expr down = 0, across = 0;
         for (SkinnyKernel *p : parts) {
             const Kernel k = p->with_arguments(form_);
@@ -101,7 +78,7 @@ public:
             result.usable = result.usable && p->usable();
             down = max(down, k.blocks[0]);
             across = across + k.blocks[1];
-            blocks_of_multiprocessor = std::min(blocks_of_multiprocessor, p->blocks());
+            blocks_of_multiprocessor = std::min(blocks_of_multiprocessor, p->layout_.blocks());
         }
         result.kernel.name = name;
         result.kernel.blocks = {simplify(down), across, 1};
@@ -132,25 +109,6 @@ private:
         early_ = take.loads;
     }
 
-    void check_tile(const TensorCores &product) const {
-        const int rows = tile().rows, columns = tile().columns;
-        if (rows % kRowsOfFragment != 0) {
-            product.fail("has tiles of " + number(rows) + " rows; take 16, 32, 64, 128 or 192");
-        }
-        if (columns % 16 != 0 || sums_of_warp() * products() > kSumsOfSkinnyThread) {
-            product.fail("has tiles of " + number(columns) + " columns; with " + number(rows) + " rows take a multiple of 16, up to " +
-                         number(kSumsOfSkinnyThread * kWarp / rows / products()));
-        }
-        const int line = elements_of_line(tile().a.type), depth = tile().depth;
-        if (depth != line && depth != 2 * line && depth != kMaxLines * line) {
-            product.fail("has steps of " + number(depth) + "; for tiles of " + number(rows) + " rows take " + number(line) + ", " +
-                         number(2 * line) + " or " + number(kMaxLines * line));
-        }
-        if (product.cluster > 1) {
-            product.fail("has tiles of " + number(rows) + " rows, whose steps the warps of a block share; take split_k_cluster(1)");
-        }
-    }
-
     // Whether tiles begin at multiples of 16 bytes, of which threads copy so many at once.
     Expr begins_at_chunks(const Operand &o) const {
         const int chunk = elements_of_chunk(o);
@@ -168,38 +126,18 @@ private:
         return 16 / o.type.bytes();
     }
 
-    static bool across(const Operand &o) {
-        return o.depth_dimension != 0;
-    }
-
     int sums() const override {  // a thread has pairs
-        return (tile().rows * tile().columns / 2 + threads() - 1) / threads() * 2;
+        return (tile().rows * tile().columns / 2 + layout_.threads() - 1) / layout_.threads() * 2;
     }
-    int sums_of_warp() const {  // of each of its threads
-        return tile().rows * tile().columns / kWarp;
-    }
-    int warps() const {
-        return tile().depth * tile().a.type.bytes() / kDepthOfSlice;
-    }
-    int threads() const {
-        return warps() * kWarp;
-    }
-    int lines() const {  // of a step
-        return tile().depth / elements_of_line(tile().a.type);
-    }
-    int line_of_b() const {  // bytes
-        return across(tile().b) ? std::min(tile().columns * tile().b.type.bytes(), kSwizzledBytes) : kSwizzledBytes;
-    }
-
     // ---- Arguments and the launch ----
 
     Kernel with_arguments(FetchedBy form) {
         Kernel k;
         k.name = program_.base.name + (form_ == FetchedBy::kEngine ? "" : "_mma");
-        k.threads = {threads() + (form == FetchedBy::kEngine ? kWarp : 0), 1, 1};
+        k.threads = {layout_.threads() + (form == FetchedBy::kEngine ? kWarp : 0), 1, 1};
         k.blocks = {program_.base.blocks[1], program_.base.blocks[0], program_.base.blocks[2]};
-        k.shared_bytes = shared_bytes(form);
-        k.blocks_per_multiprocessor = ", " + number(blocks());
+        k.shared_bytes = layout_.shared_bytes(form);
+        k.blocks_per_multiprocessor = ", " + number(layout_.blocks());
         std::vector<Expr> all = used();
         for (const auto &p : program_.after) {
             all.push_back(p.index);
@@ -224,45 +162,12 @@ private:
         for (const auto &o : operands) {
             if (form == FetchedBy::kEngine) {
                 auto box = o.box;
-                box[0] = across(o) ? line_of_b() / o.type.bytes() : elements_of_line(o.type);
+                box[0] = is_across(o) ? layout_.line_of_b() / o.type.bytes() : elements_of_line(o.type);
                 k.arguments.push_back({o.buffer + ".map", false, false, Handle(),
                                        tensor_argument(o.buffer, o.type, box, o.step, o.depth_dimension, o.end), Expr()});
             }
         }
         return k;
-    }
-
-    // On a multiprocessor, as many as fit: what one reads at its beginning covers the end of another.
-    int blocks() const {
-        constexpr int kRegistersBesideSums = 40;
-        const int registers = products() * sums_of_warp() + kRegistersBesideSums;
-        return std::clamp(std::min(multiprocessor(90).blocks_of(shared_bytes(form_)), kRegisters / ((threads() + kWarp) * registers)), 1,
-                          kMaxBlocks);
-    }
-
-    // ---- Shared memory: stages of a, stages of b, barriers; the warps' sums in place of stages ----
-
-    int stages(FetchedBy form) const {
-        return form == FetchedBy::kElements ? 1 : stages_;
-    }
-    int elements_a() const {
-        return tile().rows * tile().depth;
-    }
-    int elements_b() const {  // of one product
-        return tile().columns * tile().depth;
-    }
-    int offset_b(FetchedBy form) const {
-        return stages(form) * elements_a() * tile().a.type.bytes();
-    }
-    int sums_of_slices() const {                              // of one product
-        return warps() * tile().rows * (tile().columns + 8);  // as pitch_of_slice has it
-    }
-    int offset_barriers(FetchedBy form) const {
-        return std::max(offset_b(form) + stages(form) * products() * elements_b() * tile().b.type.bytes(),
-                        products() * sums_of_slices() * 4);
-    }
-    int shared_bytes(FetchedBy form) const {
-        return offset_barriers(form) + (form == FetchedBy::kEngine ? 2 * 8 * stages(form) : 0);
     }
 
     // ---- Text ----
@@ -305,9 +210,10 @@ private:
     }
 
     void declare_arrays(FetchedBy form) {
-        declare_array(type_text(tile().a.type), "a_tiles", 0, stages(form) * elements_a());
-        declare_array(type_text(tile().b.type), "b_tiles", offset_b(form), stages(form) * products() * elements_b());
-        declare_array(type_text(tile().sum), "slices", 0, products() * sums_of_slices());
+        declare_array(type_text(tile().a.type), "a_tiles", 0, layout_.stages(form) * layout_.elements_a());
+        declare_array(type_text(tile().b.type), "b_tiles", layout_.offset_b(form),
+                      layout_.stages(form) * products() * layout_.elements_b());
+        declare_array(type_text(tile().sum), "slices", 0, products() * layout_.sums_of_slices());
     }
 
     void tile_of_block(FetchedBy form) {
@@ -331,7 +237,7 @@ private:
             first_value(p);
         }
         for (int i = 0; i < products(); i++) {
-            out.line("add_slices<" + size() + ", " + number(threads()) + ">(" + out.name(program_.tiles[size_t(i)].accumulator) +
+            out.line("add_slices<" + size() + ", " + number(layout_.threads()) + ">(" + out.name(program_.tiles[size_t(i)].accumulator) +
                      ", slices" + slices_of(i) + ");");
         }
         for (size_t i = 0; i < program_.after.size(); i++) {
@@ -362,28 +268,28 @@ private:
         return products() == 1 ? "part" : "part_" + number(product + 1);
     }
     std::string slices_of(int product) const {
-        return product == 0 ? "" : " + " + number(product * sums_of_slices());
+        return product == 0 ? "" : " + " + number(product * layout_.sums_of_slices());
     }
     std::string meet() const {  // those that multiply
-        return "warpgroups_barrier<" + number(threads() / kWarpgroup) + ">();";
+        return "warpgroups_barrier<" + number(layout_.threads() / kWarpgroup) + ">();";
     }
 
     // A warp that does nothing else fetches, `stages` steps ahead. Its first steps are under way before the other warps know of the
     // barriers. Several lanes that ask for steps are slower, and so are rows that the blocks of a cluster fetch together. It changes
     // nothing to have what is read once leave the L2 first.
     void fetch_and_multiply() {
-        const std::string n = number(stages_);
-        declare_array("uint64_t", "full", offset_barriers(FetchedBy::kEngine), stages_);
-        declare_array("uint64_t", "empty", offset_barriers(FetchedBy::kEngine) + 8 * stages_, stages_);
-        if (!across(tile().b)) {
+        const std::string n = number(layout_.stages());
+        declare_array("uint64_t", "full", layout_.offset_barriers(FetchedBy::kEngine), layout_.stages());
+        declare_array("uint64_t", "empty", layout_.offset_barriers(FetchedBy::kEngine) + 8 * layout_.stages(), layout_.stages());
+        if (!is_across(tile().b)) {
             // Lines of columns lie as far apart as the depth is long, so that blocks that went along it together would meet at few
             // channels of the memory: each begins elsewhere. Where columns are neighbours in memory, that would be slower.
             out_->line("const int turn = int((blockIdx.y * 40503u & 0xffff) * uint64_t(steps) >> 16);  // where its steps begin");
         }
-        out_->open("if (threadIdx.x == " + number(threads()) + ") {");
+        out_->open("if (threadIdx.x == " + number(layout_.threads()) + ") {");
         out_->open("for (int i = 0; i < " + n + "; i++) {");
         out_->line("barrier_init(&full[i], 1);");
-        out_->line("barrier_init(&empty[i], " + number(warps()) + ");");
+        out_->line("barrier_init(&empty[i], " + number(layout_.warps()) + ");");
         out_->close();
         out_->line("barriers_ready();");
         out_->open("for (int i = 0; i < minimum(" + n + ", steps); i++) {");
@@ -391,8 +297,8 @@ private:
         out_->close();
         out_->close();
         out_->line("__syncthreads();");
-        out_->open("if (warp == " + number(warps()) + ") {  // the producer");
-        out_->open("if (threadIdx.x == " + number(threads()) + ") {");
+        out_->open("if (warp == " + number(layout_.warps()) + ") {  // the producer");
+        out_->open("if (threadIdx.x == " + number(layout_.threads()) + ") {");
         out_->line("int stage = 0, phase = 0;");
         out_->open("for (int i = " + n + "; i < steps; i++) {");
         out_->line("barrier_wait(&empty[stage], phase);");
@@ -417,7 +323,7 @@ private:
     }
 
     void next_stage() {
-        out_->open("if (++stage == " + number(stages_) + ") {");
+        out_->open("if (++stage == " + number(layout_.stages()) + ") {");
         out_->line("stage = 0;");
         out_->line("phase ^= 1;");
         out_->close();
@@ -425,10 +331,10 @@ private:
 
     // Step i of the block into a stage.
     void fetch_step(const std::string &stage) {
-        const int bytes_a = elements_a() * tile().a.type.bytes(), bytes_b = elements_b() * tile().b.type.bytes();
-        declare_step(across(tile().b) ? "i" : "(i + turn < steps ? i + turn : i + turn - steps)");
+        const int bytes_a = layout_.elements_a() * tile().a.type.bytes(), bytes_b = layout_.elements_b() * tile().b.type.bytes();
+        declare_step(is_across(tile().b) ? "i" : "(i + turn < steps ? i + turn : i + turn - steps)");
         out_->line("barrier_expect(&full[" + stage + "], " + number(bytes_a + products() * bytes_b) + ");");
-        fetch_tile(tile().a, "a_tiles + " + stage + " * " + number(elements_a()), stage, tile().rows);
+        fetch_tile(tile().a, "a_tiles + " + stage + " * " + number(layout_.elements_a()), stage, tile().rows);
         for (int i = 0; i < products(); i++) {
             fetch_tile(program_.tiles[size_t(i)].b, "b_tiles + " + b_tile(stage, i), stage, tile().columns);
         }
@@ -442,8 +348,8 @@ private:
 
     // In blocks of lines: neighbours are in the line, and the others one after the other.
     void fetch_tile(const Operand &o, const std::string &to, const std::string &stage, int others) {
-        const int line = across(o) ? line_of_b() / o.type.bytes() : elements_of_line(o.type);
-        const int blocks = across(o) ? others / line : lines(), elements = line * (across(o) ? tile().depth : others);
+        const int line = is_across(o) ? layout_.line_of_b() / o.type.bytes() : elements_of_line(o.type);
+        const int blocks = is_across(o) ? others / line : layout_.lines(), elements = line * (is_across(o) ? tile().depth : others);
         std::string rest;
         for (int d = 1; d < o.rank(); d++) {
             rest += ", " + e(o.origin[size_t(d)]);
@@ -455,8 +361,8 @@ private:
     }
 
     std::string b_tile(const std::string &stage, int product) const {
-        const std::string start = stage + " * " + number(products() * elements_b());
-        return product == 0 ? start : start + " + " + number(product * elements_b());
+        const std::string start = stage + " * " + number(products() * layout_.elements_b());
+        return product == 0 ? start : start + " + " + number(product * layout_.elements_b());
     }
 
     // Before the steps, so that nobody waits for it in the end.
@@ -481,20 +387,20 @@ private:
     void declare_parts() {
         load_early();
         for (int i = 0; i < products(); i++) {
-            out_->line(type_text(tile().sum) + " " + part(i) + "[" + number(sums_of_warp()) + "] = {};");
+            out_->line(type_text(tile().sum) + " " + part(i) + "[" + number(layout_.sums_of_warp()) + "] = {};");
         }
     }
 
     void multiply(const std::string &stage) {
         out_->line("uint32_t a_part[" + number(tile().rows / 4) + "];");
-        out_->line("load_slice_of_rows<" + number(tile().rows) + ">(a_part, a_tiles + " + stage + " * " + number(elements_a()) +
+        out_->line("load_slice_of_rows<" + number(tile().rows) + ">(a_part, a_tiles + " + stage + " * " + number(layout_.elements_a()) +
                    ", warp);");
         for (int i = 0; i < products(); i++) {
             const TileOfProduct &t = program_.tiles[size_t(i)];
             const std::string b = products() == 1 ? "b_part" : "b_part_" + number(i + 1);
             out_->line("uint32_t " + b + "[" + number(tile().columns / 4) + "];");
-            out_->line(across(t.b)
-                           ? "load_slice_of_columns_across<" + number(line_of_b()) + ", " + number(tile().depth) + ">(" + b +
+            out_->line(is_across(t.b)
+                           ? "load_slice_of_columns_across<" + number(layout_.line_of_b()) + ", " + number(tile().depth) + ">(" + b +
                                  ", b_tiles + " + b_tile(stage, i) + ", warp);"
                            : "load_slice_of_columns<" + number(tile().columns) + ">(" + b + ", b_tiles + " + b_tile(stage, i) + ", warp);");
             out_->line("multiply_fragments<" + t.a.number().text() + ", " + t.b.number().text() + ">(" + part(i) + ", a_part, " + b + ");");
@@ -504,14 +410,14 @@ private:
     // ---- Where the threads fetch ----
 
     void copy_and_multiply() {
-        const std::string ahead = number(stages_ - 1);
+        const std::string ahead = number(layout_.stages() - 1);
         declare_parts();
         out_->open("for (int i = 0; i < " + ahead + "; i++) {");
         copy_step("i", "i");
         out_->close();
         out_->line("int stage = 0;");
         out_->open("for (int i = 0; i < steps; i++) {");
-        out_->line("copy_async_wait<" + number(stages_ - 2) + ">();");
+        out_->line("copy_async_wait<" + number(layout_.stages() - 2) + ">();");
         out_->line("__syncthreads();");
         out_->line("const int later = i + " + ahead + ", behind = stage == 0 ? " + ahead + " : stage - 1;");
         copy_step("later", "behind");
@@ -542,7 +448,7 @@ private:
     }
 
     void copy_tiles(FetchedBy form, const std::string &stage) {
-        copy_tile(form, tile().a, "a_tiles + " + stage + " * " + number(elements_a()), tile().rows);
+        copy_tile(form, tile().a, "a_tiles + " + stage + " * " + number(layout_.elements_a()), tile().rows);
         for (int i = 0; i < products(); i++) {
             copy_tile(form, program_.tiles[size_t(i)].b, "b_tiles + " + b_tile(stage, i), tile().columns);
         }
@@ -550,12 +456,12 @@ private:
 
     // Puts elements where TMA would have, or chunks of 16 bytes; what lies outside is 0.
     void copy_tile(FetchedBy form, const Operand &o, const std::string &array, int others) {
-        const int line = across(o) ? line_of_b() / o.type.bytes() : elements_of_line(o.type), chunk = elements_of_chunk(o);
-        const int along = across(o) ? others : tile().depth;  // neighbours of the tile
+        const int line = is_across(o) ? layout_.line_of_b() / o.type.bytes() : elements_of_line(o.type), chunk = elements_of_chunk(o);
+        const int along = is_across(o) ? others : tile().depth;  // neighbours of the tile
         const int unit = form == FetchedBy::kElements ? 1 : chunk;
         const std::string in_row = "n % " + number(along / unit) + (unit == 1 ? "" : " * " + number(unit));
         const std::string x = out_->name(o.buffer);
-        out_->open("for (int n = threadIdx.x; n < " + number(others * tile().depth / unit) + "; n += " + number(threads()) + ") {");
+        out_->open("for (int n = threadIdx.x; n < " + number(others * tile().depth / unit) + "; n += " + number(layout_.threads()) + ") {");
         out_->line("const int line = n / " + number(along / unit) + ", in_line = " + in_row + " % " + number(line) + ", block = " + in_row +
                    " / " + number(line) + ";");
         std::string at, inside;
@@ -574,8 +480,9 @@ private:
             inside += (d ? " && " : "") + name + " >= 0 && " + name + " < " + e(extent_of(o, d));
             at += d ? " + " + name + " * " + e(field(o.buffer, "stride", d)) : name;
         }
-        const std::string to = array + " + ((block * " + number((across(o) ? tile().depth : others) * line / chunk) + " + swizzled_chunk<" +
-                               number(line * o.type.bytes()) + ">(line, in_line / " + number(chunk) + ")) * " + number(chunk);
+        const std::string to = array + " + ((block * " + number((is_across(o) ? tile().depth : others) * line / chunk) +
+                               " + swizzled_chunk<" + number(line * o.type.bytes()) + ">(line, in_line / " + number(chunk) + ")) * " +
+                               number(chunk);
         if (form == FetchedBy::kElements) {
             out_->line("(" + to + " + in_line % " + number(chunk) + "))[0] = " + inside + " ? " + x + "[" + at +
                        "] : " + type_text(o.type) + "(0.0f);");
@@ -587,14 +494,14 @@ private:
     }
 
     void coordinates_of_element() override {
-        const std::string pair = "(" + out_->name(kElement) + " / 2 * " + number(threads()) + " + int(threadIdx.x))",
+        const std::string pair = "(" + out_->name(kElement) + " / 2 * " + number(layout_.threads()) + " + int(threadIdx.x))",
                           across = number(tile().columns / 2);
         declare_place(pair + " / " + across, pair + " % " + across + " * 2");
     }
 
     const FetchedBy form_;  // of the kernel that is called where the operands are tensors
     const DependentLaunch together_;
-    int stages_ = 0;
+    const SkinnyLayout layout_;
     std::vector<Expr> values_;  // of the nests after the product, with loads from early_
     std::vector<std::pair<std::string, Expr>> early_;
 };
