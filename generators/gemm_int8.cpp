@@ -14,6 +14,7 @@
 #include "math/epilogue.h"
 #include "math/linear_int8.h"
 #include "math/number.h"
+#include "math/own_rounding.h"
 
 namespace {
 
@@ -79,13 +80,13 @@ public:
             b.multiply(acc(col, row), a.width(), col, columns, [&](const Expr &i) { return a_u(i, row); });
         }
         const auto dequantize = [&](const Expr &v) { return b.scaled(v, col, rows.scale(row)); };
-        const auto plus_bias = [&](const Expr &v) { return bias ? v + (*bias)(col) : v; };
+        const auto plus_bias = [&](const Expr &v) { return bias ? own_sum(v, (*bias)(col), get_target()) : v; };
         const auto activate_it = [&](const Expr &v) -> Expr {
             linear(col, row) = v;
             activated(col, row) = activate(activation, linear(col, row), get_target());
             return activated(col, row);
         };
-        const auto plus_residual = [&](const Expr &v) { return residual ? v + residual.at({col, row}) : v; };
+        const auto plus_residual = [&](const Expr &v) { return residual ? own_sum(v, residual.at({col, row}), get_target()) : v; };
         const Expr v =
             in_order(order, b.centred(acc(col, row), col, rows.zero(row)),
                      {{"dequantize", dequantize}, {"bias", plus_bias}, {"activation", activate_it}, {"residual", plus_residual}});

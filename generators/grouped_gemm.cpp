@@ -111,7 +111,7 @@ public:
         }
         const auto linear = [&](const Part &p) {
             const Expr v = ones ? select(count == 1, (*p.sum_of_one)(col, 0, t), (*p.sum)(col, i, t)) : (*p.sum)(col, i, t);
-            return *p.bias ? v + load_f32((**p.bias)(min(likely(col), y.dim(0).max()), expert)) : v;
+            return *p.bias ? own_sum(v, load_f32((**p.bias)(min(likely(col), y.dim(0).max()), expert)), get_target()) : v;
         };
         activated(col, i, t) = activate(activation, linear(parts()[0]), get_target(), type);
         z(col, i, t) = gated ? own_product(activated(col, i, t), linear(parts()[1]), get_target()) : activated(col, i, t);

@@ -10,6 +10,7 @@
 #include "math/elements.h"
 #include "math/linear.h"
 #include "math/number.h"
+#include "math/own_rounding.h"
 #include "math/unread.h"
 
 namespace {
@@ -61,7 +62,7 @@ public:
             read_only_if(*this, out.dim(0).extent() > 0, of_columns, Granted::kNo);
             w[i].multiply(acc(col, row), x.width(), col, row, out.dim(0).max() + 1);
             const Expr sum = acc(col, row);
-            out(col, row) = store_as(type, add_bias ? sum + load_f32((*bias[i])(col)) : sum);
+            out(col, row) = store_as(type, add_bias ? own_sum(sum, load_f32((*bias[i])(col)), get_target()) : sum);
         }
     }
 

@@ -7,6 +7,7 @@
 #include "math/elements.h"
 #include "math/linear_int8.h"
 #include "math/number.h"
+#include "math/own_rounding.h"
 #include "math/unread.h"
 
 namespace {
@@ -66,7 +67,7 @@ public:
                          Granted::kNo);
             w[i].multiply(acc(col, row), x.width(), col, out.dim(0).max() + 1, [&](const Expr &depth) { return x_u(depth, row); });
             const Expr sum = w[i].dequantize(acc(col, row), col, rows.scale(row), rows.zero(row));
-            out(col, row) = stored[i](add_bias ? sum + (*bias[i])(col) : sum, get_target());
+            out(col, row) = stored[i](add_bias ? own_sum(sum, (*bias[i])(col), get_target()) : sum, get_target());
         }
     }
 

@@ -16,6 +16,7 @@
 #include "math/heads.h"
 #include "math/linear.h"
 #include "math/number.h"
+#include "math/own_rounding.h"
 #include "math/rms.h"
 #include "math/rope.h"
 #include "math/unread.h"
@@ -112,7 +113,7 @@ private:
         read_only_if(*this, columns > 0 && tokens > 0, {weights_name("w" + suffix_of(n), weights), "bias" + suffix_of(n)}, Granted::kNo);
         w[n].multiply(acc(col, row), x.width(), col, columns, [&](const Expr &depth) { return x_f(depth, row); });
         const Expr sum = acc(col, row);
-        linear(col, row) = bias[n] ? sum + load_f32((*bias[n])(clamp(col, 0, max(columns - 1, 0)))) : sum;
+        linear(col, row) = bias[n] ? own_sum(sum, load_f32((*bias[n])(clamp(col, 0, max(columns - 1, 0)))), get_target()) : sum;
         // Of a factor of which the sign is known, Halide finds the columns that a head needs.
         return [=](const Expr &element) { return linear(head * max(d, 1) + element, token); };
     }

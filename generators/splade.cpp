@@ -12,6 +12,7 @@
 #include "math/open_number.h"
 #include "math/order.h"
 #include "math/linear.h"
+#include "math/own_rounding.h"
 #include "math/unread.h"
 
 namespace {
@@ -66,7 +67,7 @@ public:
 
         Expr logit = from_order_key(top(col, n));
         if (add_bias) {
-            logit = logit + load_f32((*bias)(col));
+            logit = own_sum(logit, load_f32((*bias)(col)), get_target());
         }
         // relu in the order of integers, as a NaN has to stay one.
         y(col, n) = store_as(type, log1p_f32(from_order_key(max(order_key(logit), 0))));

@@ -65,8 +65,8 @@ public:
         w_up.multiply(up(col, row), x.width(), col, row, columns);
         Expr g = gate(col, row), u = up(col, row);
         if (add_bias) {
-            g = g + load_f32((*bias_gate)(col));
-            u = u + load_f32((*bias_up)(col));
+            g = own_sum(g, load_f32((*bias_gate)(col)), get_target());
+            u = own_sum(u, load_f32((*bias_up)(col)), get_target());
         }
         activated(col, row) = activate(activation, g, get_target(), own_scale ? Float(32) : stored_type(output, type));
         const Expr product = own_product(activated(col, row), u, get_target());

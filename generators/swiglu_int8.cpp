@@ -59,8 +59,8 @@ public:
         Expr g = w_gate.dequantize(gate(col, row), col, rows.scale(row), rows.zero(row));
         Expr u = w_up.dequantize(up(col, row), col, rows.scale(row), rows.zero(row));
         if (add_bias) {
-            g += (*bias_gate)(col);
-            u += (*bias_up)(col);
+            g = own_sum(g, (*bias_gate)(col), get_target());
+            u = own_sum(u, (*bias_up)(col), get_target());
         }
         activated(col, row) = activate(activation, g, get_target());
         y(col, row) = stored(own_product(activated(col, row), u, get_target()), get_target());

@@ -96,7 +96,7 @@ public:
             w_down.multiply(acc(col, row), depth, col, row, columns);
         }
         const Expr sum = acc(col, row);
-        y(col, row) = store_as(type, add_residual ? sum + load_f32((*residual)(col, row)) : sum);
+        y(col, row) = store_as(type, add_residual ? own_sum(sum, load_f32((*residual)(col, row)), get_target()) : sum);
     }
 
 private:

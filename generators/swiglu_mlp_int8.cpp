@@ -17,6 +17,7 @@
 #include "math/elements.h"
 #include "math/linear_int8.h"
 #include "math/number.h"
+#include "math/own_rounding.h"
 #include "math/rms.h"
 #include "math/unread.h"
 
@@ -89,7 +90,7 @@ public:
         h_q(col, row) = quantize(rows(), h(col, row), h_inv(row), zero());
         w_down.multiply(acc(col, row), depth, col, y.dim(0).max() + 1, [&](const Expr &d) { return h_q(d, row_of(row)); });
         const Expr sum = w_down.dequantize(acc(col, row), col, h_scale(row), zero());
-        y(col, row) = store_as(type, add_residual ? sum + load_f32((*residual)(col, row)) : sum);
+        y(col, row) = store_as(type, add_residual ? own_sum(sum, load_f32((*residual)(col, row)), get_target()) : sum);
     }
 
 private:

@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "chat.h"
+#include "common/read_line.h"
 #include "common/utf8.h"
 #include "text_stream.h"
 
@@ -197,7 +198,7 @@ void converse(Sequence *sequence, Sampler *sampler, const Model &model, const st
             if (terminal) {
                 show("> ");
             }
-            if (!std::getline(std::cin, line)) {
+            if (!halyard_apps::read_line(std::cin, &line)) {
                 break;
             }
             if (line.empty()) {

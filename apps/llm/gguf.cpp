@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -218,6 +219,18 @@ void Gguf::place_tensors(uint64_t begin) {
                              offset, bytes));
         }
         tensor.data = data_ + begin + offset;
+    }
+    // Each tensor may be copied: with one below many names, a small file would take all memory.
+    std::vector<const Tensor *> in_order;
+    for (const auto &[name, tensor] : tensors_) {
+        in_order.push_back(&tensor);
+    }
+    std::sort(in_order.begin(), in_order.end(), [](const Tensor *a, const Tensor *b) { return a->data < b->data; });
+    for (size_t i = 1; i < in_order.size(); i++) {
+        const Tensor &before = *in_order[i - 1], &here = *in_order[i];
+        if (here.data < before.data + before.bytes) {
+            fail(fmt::format("tensors '{}' and '{}' lie over each other", shown(before.name), shown(here.name)));
+        }
     }
     offsets_.clear();
 }

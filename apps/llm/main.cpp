@@ -26,6 +26,7 @@
 #include "generate.h"
 #include "measure.h"
 #include "offers.h"
+#include "common/read_line.h"
 #include "common/utf8.h"
 
 namespace {
@@ -153,7 +154,7 @@ void print_tokens(const Model &model, const std::string &text) {
     }
 }
 
-/** Lines of a file that are not empty. */
+/** Lines of a file that are not empty; together they have no more bytes than one may have. */
 std::vector<std::string> lines_of(const std::string &path) {
     std::ifstream file;
     if (path != "-") {
@@ -164,7 +165,12 @@ std::vector<std::string> lines_of(const std::string &path) {
     }
     std::istream &from = path == "-" ? std::cin : file;
     std::vector<std::string> lines;
-    for (std::string line; std::getline(from, line);) {
+    size_t bytes = 0;
+    for (std::string line; halyard_apps::read_line(from, &line);) {
+        bytes += line.size() + 1;
+        if (bytes > halyard_apps::kMostBytesOfLine) {
+            throw std::runtime_error(fmt::format("{}: its lines have more than {} MiB", path, halyard_apps::kMostBytesOfLine >> 20));
+        }
         if (!line.empty()) {
             lines.push_back(line);
         }

@@ -10,6 +10,7 @@
 #include "math/compare.h"
 #include "math/exp.h"
 #include "math/log.h"
+#include "math/own_rounding.h"
 
 namespace halyard {
 
@@ -90,9 +91,13 @@ inline Halide::Expr gelu_bf16(Activation a, const Halide::Expr &x) {
     return select(is_below_f32(x, -fit.end), 0.0f, x * (z * p + 0.5f));
 }
 
-/** stored    what the result is stored as: of a bf16, which keeps 8 bits, less is computed */
-inline Halide::Expr activate(Activation a, const Halide::Expr &x, const Halide::Target &target = {},
-                             const Halide::Type &stored = Halide::Float(32)) {
+/** x sigmoid(u). */
+inline Halide::Expr times_sigmoid(const Halide::Expr &x, const Halide::Expr &u, const Halide::Target &target) {
+    return target.has_gpu_feature() ? x * sigmoid(u, target) : x / (1.0f + exp_f32(-u, target));
+}
+
+/** As activate(), in an order that the compiler may change. */
+inline Halide::Expr activate_in_any_order(Activation a, const Halide::Expr &x, const Halide::Target &target, const Halide::Type &stored) {
     using namespace Halide;
     if ((a == Activation::kGeluErf || a == Activation::kGeluTanh) && stored.is_bfloat() && !target.has_gpu_feature()) {
         return gelu_bf16(a, x);
@@ -105,16 +110,23 @@ inline Halide::Expr activate(Activation a, const Halide::Expr &x, const Halide::
         // 0.5 x (1 + tanh u) = x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3); Hendrycks and Gimpel 2016.
         const Expr u2 = 1.5957691216f * (x + 0.044715f * x * x * x);
         // Clamped below, as -infinity * 0 would be NaN; a NaN comes back in with the sigmoid.
-        return max(x, -10.0f) * sigmoid(u2, target);
+        return times_sigmoid(max(x, -10.0f), u2, target);
     }
     case Activation::kGeluErf:
         // x Phi(x). Below -5.5 the exact value is under 1e-7 and the fit's error would grow with x; above 5 it is x.
         return select(is_below_f32(x, -5.5f), 0.0f,
                       target.has_gpu_feature() ? 0.5f * x * (1.0f + erf_f32(x * 0.70710678f)) : select(x > 5.0f, x, x * phi_f32(x)));
-    case Activation::kSilu: return max(x, -87.0f) * sigmoid(x, target);         // as gelu_tanh
-    case Activation::kLogRelu: return log_f32(activate(Activation::kRelu, x));  // -infinity where ReLU gives 0
+    case Activation::kSilu: return times_sigmoid(max(x, -87.0f), x, target);                                 // as gelu_tanh
+    case Activation::kLogRelu: return log_f32(activate_in_any_order(Activation::kRelu, x, target, stored));  // -infinity where ReLU gives 0
     default: return x;
     }
+}
+
+/** stored    what the result is stored as: of a bf16, which keeps 8 bits, less is computed */
+inline Halide::Expr activate(Activation a, const Halide::Expr &x, const Halide::Target &target = {},
+                             const Halide::Type &stored = Halide::Float(32)) {
+    const Halide::Expr y = activate_in_any_order(a, x, target, stored);
+    return target.has_gpu_feature() ? y : in_written_order(y);
 }
 
 }  // namespace halyard

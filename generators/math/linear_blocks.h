@@ -124,7 +124,8 @@ private:
         const RDom r({{0, kPart}, {0, depth / kBlock}}, "k"), parts(0, kParts, "k");
         const Expr at = part * kPart + r.x;
         quarter(col, row, part) += rows(r.y * kBlock + at, row) * w_block(col, at, r.y);
-        acc += quarter(column, given_row, parts);
+        acc = 0.0f;
+        acc = own_sum(Expr(acc), quarter(column, given_row, parts), target_);
     }
 
     void add_in_columns(Halide::FuncRef acc, const BlockRows &rows, const Halide::Expr &depth, const Halide::Expr &column,

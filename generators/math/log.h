@@ -7,6 +7,8 @@
 
 #include <Halide.h>
 
+#include "math/own_rounding.h"
+
 namespace halyard {
 
 /** log(1 + f) for f in [-0.3, 0.42]: f times a minimax polynomial of degree 9 (error 4e-9). */
@@ -17,7 +19,7 @@ inline Halide::Expr log1p_near_0(const Halide::Expr &f) {
                     3.333332539e-1f, -4.999998808e-1f, 1.0f}) {
         p = p * f + c;
     }
-    return p * f;
+    return own_product(p, f);  // what is added to it is fused with another product
 }
 
 /** n where x = 2^n (1 + f), with 1 + f in [sqrt(1/2), sqrt(2)). */

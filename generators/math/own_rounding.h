@@ -30,6 +30,64 @@ inline Halide::Expr own_product(const Halide::Expr &a, const Halide::Expr &b, co
     return target.has_gpu_feature() ? a * b : own_product(a, b);
 }
 
+/** Makes the order of an expression the only one: inner products of three factors, inner sums of three terms and one of two products in a sum are
+ * rounded by themselves. What is left is fused as ever: a product with a sum, as each step of a polynomial has it. */
+class InWrittenOrder : public Halide::Internal::IRGraphMutator {
+protected:
+    using Expr = Halide::Expr;
+    using IRGraphMutator::visit;
+
+    Expr visit(const Halide::Internal::Mul *op) override {
+        return is_f32(op) ? factor(op->a) * factor(op->b) : IRGraphMutator::visit(op);
+    }
+    Expr visit(const Halide::Internal::Div *op) override {
+        return is_f32(op) ? factor(op->a) / factor(op->b) : IRGraphMutator::visit(op);
+    }
+    Expr visit(const Halide::Internal::Add *op) override {
+        return is_f32(op) ? sum(op) : IRGraphMutator::visit(op);
+    }
+    Expr visit(const Halide::Internal::Sub *op) override {
+        return is_f32(op) ? sum(op) : IRGraphMutator::visit(op);
+    }
+
+private:
+    template<typename Op>
+    static bool is_f32(const Op *op) {
+        return op->type == Halide::Float(32);
+    }
+
+    Expr factor(const Expr &e) {
+        using namespace Halide::Internal;
+        const Expr x = mutate(e);
+        if (const Mul *product = x.as<Mul>()) {
+            return own_product(product->a, product->b);
+        }
+        const Div *ratio = x.as<Div>();
+        return ratio ? Call::make(x.type(), Call::strict_div, {ratio->a, ratio->b}, Call::PureIntrinsic) : x;
+    }
+
+    Expr term(const Expr &e) {
+        using namespace Halide::Internal;
+        const Expr x = mutate(e);
+        if (const Add *inner = x.as<Add>()) {
+            return own_sum(inner->a, inner->b);
+        }
+        const Sub *inner = x.as<Sub>();
+        return inner ? Call::make(x.type(), Call::strict_sub, {inner->a, inner->b}, Call::PureIntrinsic) : x;
+    }
+
+    template<typename Op>
+    Expr sum(const Op *op) {
+        using Halide::Internal::Mul;
+        const Expr a = term(op->a), b = term(op->b);
+        return Op::make(a, a.as<Mul>() && b.as<Mul>() ? factor(b) : b);
+    }
+};
+
+inline Halide::Expr in_written_order(const Halide::Expr &e) {
+    return InWrittenOrder().mutate(e);
+}
+
 }  // namespace halyard
 
 #endif

@@ -95,12 +95,16 @@ TEST_CASE("what is wrong in a file is named") {
     CHECK_THAT(error_of([](GgufBuilder *f) { f->tensor("x", {32}, 0, uint64_t(8)); }), Contains("no multiple of 32"));
     CHECK_THAT(error_of([](GgufBuilder *f) { f->tensor("x", {32}, 0, UINT64_MAX - 31); }), Contains("have just"));
     CHECK_THAT(error_of([](GgufBuilder *f) { f->tensor("output_norm.weight", {32}, 0, uint64_t(0)); }), Contains("stands there twice"));
+    CHECK_THAT(error_of([](GgufBuilder *f) { f->tensor("x", {32}, 0, uint64_t(0)); }), Contains("lie over each other"));
     CHECK_THAT(error_of([](GgufBuilder *f) { f->u32("llama.expert_count", 8); }), Contains("it has experts"));
     CHECK_THAT(error_of([](GgufBuilder *f) { f->u32("llama.rope.dimension_count", 17); }), Contains("rope.dimension_count"));
     CHECK_THAT(error_of([](GgufBuilder *f) { f->string("llama.rope.scaling.type", "yarn"); }), Contains("scaled by 'yarn'"));
-    CHECK_THAT(error_of([](GgufBuilder *f) { f->tensor("output.weight", {32, 8}, 0, uint64_t(0)); }), Contains("shape [32, 8]"));
+    CHECK_THAT(error_of([](GgufBuilder *f) {
+                   f->tensor("output.weight", {32, 8}, 0, std::string(1024, '\0'));
+               }),
+               Contains("shape [32, 8]"));
     CHECK_THAT(error_of([](GgufBuilder *f) { f->tensor("output.weight", {32, 9}, 10, uint64_t(0)); }), Contains("256"));
-    CHECK_THAT(error_of([](GgufBuilder *f) { f->tensor("blk.0.ffn_up.bias", {32}, 0, uint64_t(0)); }), Contains("ffn_up.bias"));
+    CHECK_THAT(error_of([](GgufBuilder *f) { f->tensor("blk.0.ffn_up.bias", {32}, 0, std::string(128, '\0')); }), Contains("ffn_up.bias"));
 }
 
 TEST_CASE("an architecture, a tokenizer or pieces that are not known") {

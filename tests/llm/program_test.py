@@ -92,6 +92,9 @@ class Program(unittest.TestCase):
         self.assertTrue(done.stdout.decode().endswith(f"[{text}]\n{alone}"), done.stderr)
         self.fails(run("--model", self.models["llama"], "--parallel", "/nowhere"), 1, "/nowhere", "No such file")
         self.fails(run("--model", self.models["llama"], "--parallel", "-", given="\n"), 1, "no line")
+        self.fails(run("--model", self.models["llama"], "--parallel", "/dev/zero"), 1, "64 MiB")
+        self.fails(run("--model", self.models["llama"], "--parallel", "-", given="\n" * (65 << 20)), 1, "64 MiB")
+        self.fails(run("--model", self.models["llama"], "--chat", given="a" * (65 << 20)), 1, "64 MiB")
 
     def test_tokens(self):
         done = run("--model", self.models["llama"], "--tokens", "<|im_start|>the 1")

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include <catch2/catch.hpp>
 
@@ -9,6 +10,7 @@
 #include "math/compare.h"
 #include "math/exp.h"
 #include "math/float8_rounding.h"
+#include "math/own_rounding.h"
 #include "math/pow.h"
 #include "math/quantize.h"
 #include "math/tanh.h"
@@ -236,6 +238,31 @@ TEST_CASE("sin and cos of angles of f64 up to 2^20, in vectors and alone") {
                 CHECK(worst > 0.5);
             }
         }
+    }
+}
+
+TEST_CASE("what the compiler may order or fuse in two ways is rounded by itself, and nothing else is") {
+    using namespace Halide;
+    const Expr a = Internal::Variable::make(Float(32), "a"), b = Internal::Variable::make(Float(32), "b"),
+               c = Internal::Variable::make(Float(32), "c"), d = Internal::Variable::make(Float(32), "d"),
+               i = Internal::Variable::make(Int(32), "i");
+    const auto ordered = [](const Expr &e) {
+        std::ostringstream text;
+        text << in_written_order(e);
+        return text.str();
+    };
+    const auto same = [&](const Expr &e, const Expr &as) { return Internal::equal(in_written_order(e), as); };
+    CHECK(same(a * b * c, own_product(a, b) * c));
+    CHECK(same(a * (b * c), a * own_product(b, c)));
+    CHECK(same(a + b + c, own_sum(a, b) + c));
+    CHECK(same(a * b + c * d, a * b + own_product(c, d)));
+    CHECK(same(a * b - c * d, a * b - own_product(c, d)));
+    INFO(ordered(a - b - c) << " " << ordered(a / b * c));
+    CHECK(same(a - b - c, Internal::Call::make(Float(32), Internal::Call::strict_sub, {a, b}, Internal::Call::PureIntrinsic) - c));
+    CHECK(same(a / b * c, Internal::Call::make(Float(32), Internal::Call::strict_div, {a, b}, Internal::Call::PureIntrinsic) * c));
+    for (const Expr &only :
+         {Expr((a * b + c) * d + a), Expr((a + b) * c), Expr(a / (b + c)), Expr(i * i * i + i + 3), Expr(max(a * b, c) * d)}) {
+        CHECK(same(only, only));
     }
 }
 

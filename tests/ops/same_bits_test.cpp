@@ -312,6 +312,42 @@ std::string line_of(const OpTest &test, const std::string &op) {
 
 }  // namespace
 
+// Tiles of few rows and of many in which the compiler ordered what is around the sums in two ways.
+TEST_CASE("swiglu: same bits as searches tune it") {
+    const Assignments blocks = {{"schedule", "swiglu.blocks"}, {"type", "float32"}, {"output", "float32"}};
+    const Assignments panels = {{"schedule", "swiglu.interleaved"}, {"type", "float16"}, {"output", "float32"}};
+    const auto with = [](Assignments all, const Assignments &more) {
+        for (const auto &[name, value] : more) {
+            all[name] = value;
+        }
+        return all;
+    };
+    for (const Assignments &choices : {with(blocks, {{"activation", "silu"},
+                                                     {"activations", "exact"},
+                                                     {"add_bias", "true"},
+                                                     {"format", "q5_1"},
+                                                     {"set.columns", "1"},
+                                                     {"set.rows", "2"},
+                                                     {"set.task", "4"},
+                                                     {"target", "host"}}),
+                                       with(blocks, {{"activation", "gelu_tanh"},
+                                                     {"activations", "int8"},
+                                                     {"add_bias", "false"},
+                                                     {"format", "q8_0"},
+                                                     {"set.columns", "4"},
+                                                     {"set.rows", "2"},
+                                                     {"target", "avx2"}}),
+                                       with(panels, {{"activation", "gelu_tanh"},
+                                                     {"add_bias", "false"},
+                                                     {"format", "f16"},
+                                                     {"set.few", "128"},
+                                                     {"set.interleaved", "8"},
+                                                     {"set.rows", "6"},
+                                                     {"target", "host"}})}) {
+        CHECK(check_same_bits(swiglu_test(), "swiglu", choices, kRowsOnHost) == "");
+    }
+}
+
 #define HALYARD_OP(name, ...)                                                                                                              \
     TEST_CASE(#name ": same bits") {                                                                                                       \
         check_host(name##_test(), #name);                                                                                                  \

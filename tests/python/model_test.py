@@ -57,6 +57,7 @@ class Model(unittest.TestCase):
         self.assertRaisesRegex(ValueError, "dimension 1 of x, 5, has to be 5, not 4", model, np.ones((2, 4), np.float32))
         self.assertRaisesRegex(ValueError, "x has 2 dimensions", model, np.ones(5, np.float32))
         self.assertRaisesRegex(TypeError, "x is float32, not float64", model, np.ones((2, 5)))
+        self.assertRaisesRegex(ValueError, "a masked array", model, np.ma.masked_array(x, mask=x > 0))
         for arrays, named in (((), {}), ((x, x), {}), ((x,), {"x": x}), ((x,), {"z": x})):
             self.assertRaises(TypeError, model, *arrays, **named)
 

@@ -113,11 +113,16 @@ def _of_buffer(array):
     return (export, empty, finish, stream, dtypes)
 
 
+def unmasked(array):
+    """The array. Raises ValueError where it has a mask, which no library reads."""
+    if isinstance(array, numpy.ma.MaskedArray):
+        raise ValueError("a masked array, whose mask no library reads: pass array.filled(value), or array.data")
+    return array
+
+
 def adapter(array):
     """The adapter for arrays of this type. Raises TypeError where it is none."""
-    if isinstance(array, numpy.ndarray):
-        if isinstance(array, numpy.ma.MaskedArray):
-            raise ValueError("a masked array, whose mask no library reads: pass array.filled(value), or array.data")
+    if isinstance(unmasked(array), numpy.ndarray):
         return _numpy()
     for name, kind, make in (("torch", "Tensor", _torch), ("jax", "Array", _jax), ("cupy", "ndarray", _cupy)):
         library = sys.modules.get(name)

@@ -12,6 +12,7 @@ import tempfile
 import ml_dtypes  # noqa: F401  numpy knows bfloat16 by it
 import numpy
 
+from ._arrays import unmasked
 from ._command import Error, run
 from ._pages import _cache
 
@@ -88,7 +89,7 @@ class Model:
                 raise TypeError(f"{self.name} takes {', '.join(names)}; {wrong[0]} {what}")
         made = []
         for i in inputs:
-            array = numpy.asarray(given[i["name"]])
+            array = numpy.asarray(unmasked(given[i["name"]]))
             if array.dtype != numpy.dtype(i["type"]):
                 raise TypeError(f"{self.name}: {i['name']} is {i['type']}, not {array.dtype}")
             if array.ndim != len(i["shape"]):
