@@ -186,7 +186,7 @@ inline void window(const Node &n, Tensor &t, const std::vector<Halide::Var> &var
     if (over_channels) {
         ranges.insert(last ? ranges.begin() : ranges.end(), Range(0, of_x));
     }
-    const RDom r(ranges, "r");
+    RDom r(ranges, "r");
     const Expr channel = over_channels ? Expr(r[last ? 0 : int(spatial)]) : Expr(0);
     const auto tap = [&](size_t s) { return Expr(r[int(spatial - 1 - s) + (last && over_channels ? 1 : 0)]); };
 
@@ -214,6 +214,16 @@ inline void window(const Node &n, Tensor &t, const std::vector<Halide::Var> &var
         inside = inside && reach >= 0 && at < extent;
         inside = strides[s] == 1 ? inside : inside && reach % strides[s] == 0;
         own[first + s] = clamp(at, 0, extent - 1);
+    }
+    // Windows of each channel by itself leave out the rows that lie outside of x: most of a large window where an image has few rows. By the
+    // clamp, which changes nothing then, the image is stored without them, too.
+    for (size_t s = 0; s + 1 < spatial && op != "conv_transpose" && last && !over_channels; s++) {
+        if (!in_image[s].get<bool>()) {
+            Expr &row = own[first + s];
+            const Expr extent = x.shape[first + s];
+            r.where(row >= 0 && row < extent);
+            row = clamp(row, 0, extent - 1);
+        }
     }
     Func acc(n.name() + "_acc");
     const Expr &out = index[channel_at];

@@ -60,10 +60,9 @@ private:
 
     // session_passes.cpp
 
-    // Halide compiles for a Zen what a level asks for that Intel's processors have too (finish_ir.cpp).
-    static bool is_for_zen(const Halide::Target &target);
-    // Halide converts by integer arithmetic what the target has an instruction for.
-    bool converts_to_bf16(const Halide::Target &target) const;
+    // LLVM compiles for a processor by its name, with features that no target speaks of; and where there is AMX Halide converts to bf16
+    // by integer arithmetic what the target has an instruction for (finish_ir.cpp).
+    static bool names_processor(const Halide::Target &target);
     // Halide is told to make machine code of what it lowers next, but it is the finishing step's that counts (late_objects.c).
     static void leave_object_to_finishing(const Halide::Target &target);
     // What starts emulated kernels gets no passes of LLVM (quick_host_code.c).

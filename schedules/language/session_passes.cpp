@@ -48,22 +48,8 @@ void Session::add_attributed(Halide::Pipeline copy, std::unique_ptr<Halide::Inte
     copy.add_custom_lowering_pass(new Attributed(*this, std::move(pass)));
 }
 
-bool Session::is_for_zen(const Halide::Target &target) {
-    return target.has_feature(Halide::Target::AVX512_Zen4) && !target.has_feature(Halide::Target::AVX512_SapphireRapids);
-}
-
-bool Session::converts_to_bf16(const Halide::Target &target) const {
-    if (!target.has_feature(Halide::Target::AVX512_SapphireRapids)) {
-        return false;
-    }
-    for (const auto &f : view_.funcs()) {
-        for (const auto &type : f.second.function.output_types()) {
-            if (type.is_bfloat() && !f.second.parameter.defined()) {
-                return true;
-            }
-        }
-    }
-    return false;
+bool Session::names_processor(const Halide::Target &target) {
+    return target.has_feature(Halide::Target::AVX512_Zen4) || target.has_feature(Halide::Target::AVX512_SapphireRapids);
 }
 
 void Session::leave_object_to_finishing(const Halide::Target &target) {
@@ -80,7 +66,7 @@ void Session::leave_host_code_as_it_is() {
 }
 
 void Session::add_passes(Halide::Pipeline copy, const Halide::Target &target, const TargetFacts &facts) {
-    finish_ = will_finish_ && (is_for_zen(target) || converts_to_bf16(target));
+    finish_ = will_finish_ && names_processor(target);
     std::vector<Streamed> streamed = binding_->streamed();
     const std::vector<TileProduct> &products = binding_->tile_products();
     const std::vector<SpreadPrefetch> &prefetches = binding_->prefetches();

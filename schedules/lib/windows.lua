@@ -126,8 +126,8 @@ end
 function windows.of_channels(target, out, acc, o)
   local lanes = target:lanes "f32"
   local tall = o.rank > 2 and target.vector_registers >= 32 and 2 or 1
-  local function tile(stage, pixels, rows, tail)
-    local part, c = stage:split("x0", lanes, tail, "part", "lane")
+  local function tile(stage, pixels, rows, tail, width)
+    local part, c = stage:split("x0", width, tail, "part", "lane")
     local tiles, pixel = stage:split("x1", pixels, pixels > 1 and "shift_inwards" or "auto", "tile", "pixel")
     local order, jobs
     if o.rank > 2 then
@@ -153,20 +153,37 @@ function windows.of_channels(target, out, acc, o)
     stage:vectorize(c):unroll(pixel)
   end
   local pixels = pixels_of((o.pixels or 0) > 0 and o.pixels or 4, o.width)
-  local whole = out:dim(0):extent():at_least(lanes):and_(out:dim(1):extent():at_least(pixels))
-  if o.rank > 2 then whole = whole:and_(out:dim(2):extent():at_least(tall)) end
-  tile(out:specialize(whole), pixels, tall, "shift_inwards")
-  tile(out, 1, 1, "guard")
+  local channels = out:dim(0):extent()
+  -- Channels that fill half a vector have that for one.
+  local widths = { lanes, lanes // 2 }
+  for _, width in ipairs(widths) do
+    local whole = channels:at_least(width):and_(out:dim(1):extent():at_least(pixels))
+    if o.rank > 2 then
+      local height = out:dim(2):extent()
+      if tall > 1 and o.taps > 9 then -- three rows are one strip, of which two strips would compute one row twice
+        tile(out:specialize(whole:and_(height:at_least(3)):and_(height:below(4))), pixels, 3, "shift_inwards", width)
+      end
+      whole = whole:and_(height:at_least(tall))
+    end
+    tile(out:specialize(whole), pixels, tall, "shift_inwards", width)
+  end
+  tile(out, 1, 1, "guard", lanes)
   acc:compute_at(out, "tile"):store_in "stack"
   if o.rank == 2 then acc:compute_at(out, "step") end
   local update = acc:update(0)
-  update:reorder("x0", "x1", table.unpack(o.rank > 2 and { "x2", table.unpack(o.sums) } or o.sums))
+  -- Which rows of the window lie in the image is asked once a row, outside of its columns.
+  local order = { "x0", "x1", o.sums[1] }
+  if o.rank > 2 then table.insert(order, "x2") end
+  for i = 2, #o.sums do table.insert(order, o.sums[i]) end
+  update:reorder(table.unpack(order))
   if o.taps <= 25 then
     for _, loop in ipairs(o.sums) do update:unroll(loop) end
   end
   for _, stage in ipairs { acc, update } do
-    stage:vectorize("x0", lanes, "guard"):unroll "x1"
+    stage:unroll "x1"
     if o.rank > 2 then stage:unroll "x2" end
+    stage:specialize(channels:below(lanes)):vectorize("x0", lanes // 2, "guard")
+    stage:vectorize("x0", lanes, "guard")
   end
   -- Windows of 3x3 read the image as it is, and ask what lies outside; the copy would take as long as the sums. Larger ones gain by it.
   if o.pad and o.taps > 9 then

@@ -197,7 +197,9 @@ struct Confiner::Implementation {
                 const char *others = std::getenv("LD_PRELOAD");
                 std::string name = library;
                 if (library.find_first_of(" :") != std::string::npos) {  // where the loader would end the name
-                    preload = open(library.c_str(), O_RDONLY | O_CLOEXEC);
+                    const int opened = open(library.c_str(), O_RDONLY | O_CLOEXEC);
+                    preload = fcntl(opened, F_DUPFD_CLOEXEC, kOwnFolderNumber + 1);
+                    close(opened);
                     name = fmt::format("/proc/self/fd/{}", preload);
                 }
                 environment.push_back("LD_PRELOAD=" + name + (others && *others ? std::string(":") + others : ""));

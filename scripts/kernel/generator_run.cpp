@@ -20,17 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string request_file(const GeneratorRun &run) {
-    return (fs::path(run.directory) / ".request.json").string();
-}
-
-// Halide's generator main takes one = an argument; its own message would not say which.
-std::string path_in_word(const std::string &path) {
-    if (path.find('=') != std::string::npos) {
-        throw Failure(fmt::format("{}: error: Halide generators cannot take a path with \"=\" in it", path));
-    }
-    return path;
-}
+const char *const kRequest = ".request.json";  // in the folder of a run
 
 // A last look, so that no later change lets a text become an option or another setting: this is a fault of ours.
 void assert_harmless(const std::string &name, const std::string &value) {
@@ -115,29 +105,31 @@ ProcessResult run_generator(const GeneratorRun &run) {
     }
     check_params(run.executable, run.generator, run.params, run.blame ? run.blame : default_blame);
 
+    // The folder may have any name, but Halide's main takes one = an argument, and LLVM's writer of archives puts a digit where a path has %.
     std::vector<std::string> command = {run.executable, "-g", run.generator, "-f", run.function,       "-n",
-                                        run.function,   "-o", run.directory, "-e", join(run.emit, ",")};
+                                        run.function,   "-o", kOwnFolder,    "-e", join(run.emit, ",")};
     if (!run.request.is_null()) {
         command.insert(command.end(), {"-p", require_piece(paths().plugin, "the Halide plugin")});
     }
     command.push_back("target=" + join(run.targets, ","));
+    const fs::path request = fs::path(run.directory) / kRequest;
     for (const auto &p : run.params) {
         assert_harmless(p.first, p.second);
         command.push_back(p.first + "=" + p.second);
     }
     if (!run.request.is_null()) {
-        const std::string file = request_file(run);
-        write_file(file, run.request.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-        command.insert(command.end(), {"autoscheduler=Lua", "autoscheduler.request=" + path_in_word(file)});
+        write_file(request.string(), run.request.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+        command.insert(command.end(), {"autoscheduler=Lua", fmt::format("autoscheduler.request={}/{}", kOwnFolder, kRequest)});
     }
     ProcessOptions options = run.options;
+    options.folder = run.directory;
     if (std::any_of(run.targets.begin(), run.targets.end(), is_cuda)) {
         options.environment.push_back(for_llvm(is_emulated(run)));
     }
     const ProcessResult result = run_confined(command, options, confinement(run));
     if (!run.request.is_null()) {
         std::error_code ignored;
-        fs::remove(request_file(run), ignored);
+        fs::remove(request, ignored);
     }
     return result;
 }

@@ -22,7 +22,7 @@ struct GeneratorRun {
     std::string executable;  // with Halide's stock main
     std::string generator;   // its name there
     std::string function;    // of the C function and of the files
-    std::string directory;   // for what it writes
+    std::string directory;   // for what it writes; to the process it is kOwnFolder
     std::vector<std::string> emit, targets;
     Assignments params;
     nlohmann::json request;  // for our plugin (plugin_settings.h); null runs the generator without it

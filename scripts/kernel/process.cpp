@@ -33,6 +33,8 @@ extern char **environ;
 
 namespace halyard {
 
+const char *const kOwnFolder = "/proc/self/fd/64";
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -186,6 +188,17 @@ pid_t start(const std::vector<std::string> &command, const ProcessOptions &optio
     return pid;
 }
 
+// Opens a folder as the descriptor that it has for a child. Safe between fork and exec.
+bool open_own_folder(const std::string &folder) {
+    const int fd = folder.empty() ? -1 : open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return folder.empty() || (fd >= 0 && dup2(fd, kOwnFolderNumber) == kOwnFolderNumber);
+}
+
+// It stays open in the program that this process becomes, and in those that that one starts.
+bool keep_own_folder(const std::string &folder) {
+    return folder.empty() || fcntl(kOwnFolderNumber, F_SETFD, 0) == 0;
+}
+
 // The same between fork and exec by ourselves: for a child that is confined or bounded before it does anything, and for one of a
 // process that only works for another, with which it ends, however that ends.
 pid_t start_forked(const std::vector<std::string> &command, const ProcessOptions &options, const Confinement *confinement, int in, int out,
@@ -200,6 +213,9 @@ pid_t start_forked(const std::vector<std::string> &command, const ProcessOptions
     if (confinement) {
         confiner.emplace(*confinement);
         environment.insert(environment.end(), confiner->environment().begin(), confiner->environment().end());
+    }
+    if (!options.folder.empty()) {
+        environment.push_back(std::string("TMPDIR=") + kOwnFolder);
     }
     const pid_t parent = getpid(), pid = fork();
     if (pid < 0) {
@@ -231,8 +247,10 @@ pid_t start_forked(const std::vector<std::string> &command, const ProcessOptions
     if (!children_lead_groups) {
         std::signal(SIGHUP, SIG_DFL);
     }
+    // Before the working directory changes, as it may be relative.
+    const bool has_folder = open_own_folder(options.folder);
     const bool is_there = options.directory.empty() || chdir(options.directory.c_str()) == 0;
-    if (is_there && (!confiner || confiner->apply())) {
+    if (has_folder && is_there && (!confiner || confiner->apply()) && keep_own_folder(options.folder)) {  // what it confines it closes
         limit_this_process(options.memory_bytes, options.processor_seconds);  // last: what is above takes memory as the parent did
         execvp(argv[0], argv.data());
     }
@@ -262,8 +280,8 @@ ProcessResult run(const std::vector<std::string> &command, const ProcessOptions 
     check_signals();
     Pipe out, err;
     const Input in(options.input);
-    const bool forked =
-        !children_lead_groups || confinement || options.memory_bytes > 0 || options.processor_seconds > 0 || !options.directory.empty();
+    const bool forked = !children_lead_groups || confinement || options.memory_bytes > 0 || options.processor_seconds > 0 ||
+                        !options.directory.empty() || !options.folder.empty();
     const pid_t pid = forked ? start_forked(command, options, confinement, in.fd(), out.ends[1], err.ends[1])
                              : start(command, options, in.fd(), out.ends[1], err.ends[1]);
     const Running known(children_lead_groups ? -pid : pid);

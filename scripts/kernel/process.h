@@ -23,6 +23,13 @@ struct ProcessResult {
     }
 };
 
+/** Where a child finds `ProcessOptions::folder`: a path without characters that a tool would take for something else. So do programs that
+ * it starts, in whatever folder they run. */
+extern const char *const kOwnFolder;
+
+/** Its descriptor, which no other may have in a child. */
+constexpr int kOwnFolderNumber = 64;
+
 struct ProcessOptions {
     double timeout = 0;                      // seconds; 0 waits for ever
     std::vector<std::string> environment;    // NAME=VALUE, added to ours
@@ -31,6 +38,7 @@ struct ProcessOptions {
     int64_t memory_bytes = 0;                // that it may take; 0 for no bound
     double processor_seconds = 0;            // likewise
     std::string directory = "";              // where it runs; "" where we do
+    std::string folder = "";                 // of its own: it is at kOwnFolder, and named by TMPDIR; "" for none
     size_t output_bytes = size_t(16) << 20;  // that are kept of each, standard output and error
 };
 

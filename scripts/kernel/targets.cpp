@@ -38,7 +38,7 @@ const Level kLevels[] = {
     // feature, so that a library with this level needs avx512_zen5 before it.
     {"avx512_avxvnni", ZEN4 "-avxvnni", ZEN4_FLAGS " avx_vnni avx512_fp16"},
     {"avx512_zen5", ZEN4 "-avxvnni-avx512_zen5", ZEN4_FLAGS " avx_vnni avx512_vp2intersect"},
-    {"avx512_sapphirerapids", ZEN4 "-avxvnni-avx512_sapphirerapids", ZEN4_FLAGS " avx_vnni amx_tile amx_int8 amx_bf16 avx512_fp16"},
+    {"avx512_sapphirerapids", ZEN4 "-avxvnni-avx512_sapphirerapids", ZEN4_FLAGS " avx_vnni amx_tile amx_int8 amx_bf16"},
 };
 
 // What a kernel is compiled for is not said here (--devices); this is the host's part, which only calls it, and the

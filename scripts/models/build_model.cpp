@@ -73,9 +73,9 @@ bool build_kernel(KernelOfModel &k, const ModelRequest &request, const std::stri
     }
     const TemporaryDirectory own(work);
     if (!k.graph.empty()) {
-        const fs::path graph = fs::path(own.path()) / "graph.json";
-        write_file(graph.string(), text);
-        plan.params["nodes"] = graph.string();
+        const std::string graph = "/graph.json";
+        write_file(own.path() + graph, text);
+        plan.params["nodes"] = kOwnFolder + graph;
     }
     const Generated made = generate(plan, own.path());
     if (!made.ok) {

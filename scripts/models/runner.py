@@ -164,9 +164,20 @@ static inline void strided(struct array *a, const int64_t *strides) {{
 
 {declarations}
 
+/* Whether the processor has what the kernels need of it at least. */
+static int can_run(void) {{
+    static const int needed[] = {{{needed}}};
+    uint64_t features[halide_target_feature_end / 64 + 1] = {{0}};
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {{
+        features[needed[i] / 64] |= (uint64_t)1 << needed[i] % 64;
+    }}
+    return halide_can_use_target_features((int)(sizeof features / sizeof *features), features);
+}}
+
 {device_functions}int {name}_load(const char *path, {name}_model **model) {{
     char text[1024];
     *model = NULL;
+    if (!can_run()) return fail("{name}: this processor has not all that the library is compiled for (--target): {instructions}");
     const int file = open(path, O_RDONLY | O_CLOEXEC);
     struct stat status;
     if (file < 0 || fstat(file, &status) != 0) {{
@@ -453,7 +464,7 @@ class Runner:
             values = ", ".join(self.extents.values()) or "0"
             frame = f"    const int64_t values[] = {{{values}}};\n    const struct frame frame = {{m, w, s, arrays, slot, values}};\n"
         device = {k: v.format(name=self.name, length=self.length) for k, v in (CUDA if self.target.on_gpu else HOST).items()}
-        return SOURCE.format(**device, name=self.name, members=members, counts=counts, slots=len(self.memory.slots), length=self.length, magic=self.magic,
+        return SOURCE.format(**device, name=self.name, members=members, counts=counts, needed=", ".join(f"halide_target_feature_{i}" for i in self.target.needed), instructions=", ".join(self.target.needed), slots=len(self.memory.slots), length=self.length, magic=self.magic,
                              magic_length=len(self.magic), declarations=declarations, begin=self.begin(len(names)), checks=self.checks(), plan=plan, apart=apart, count=len(names) + 1, first_output=len(inputs), rank=self.most_dimensions,
                              measures=measures, pointer_checks=pointers, extents=extents, calls=calls, sections=functions, frame=frame)
 

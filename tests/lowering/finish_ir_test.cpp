@@ -121,3 +121,24 @@ TEST_CASE("What is compiled for a Zen runs where a level has its features", "[fi
     CHECK(llvm.compile(finish_ir(insert("znver4")).text, assembly).assembly.find(taken) == std::string::npos);
     CHECK(finish_ir(insert("sapphirerapids")).text.find("sse4a") == std::string::npos);
 }
+
+// What has AMX runs by plain loops elsewhere, as on a Zen, which has no AVX512-FP16.
+TEST_CASE("What is compiled for AMX has no halves of AVX512-FP16", "[finish_ir]") {
+    const std::string ir = "target triple = \"x86_64-unknown-linux-gnu\"\n"
+                           "define void @f(ptr %from, ptr %to) #0 {\n"
+                           "  %h = load half, ptr %from, align 2\n"
+                           "  %w = fpext half %h to float\n"
+                           "  store float %w, ptr %to, align 4\n"
+                           "  ret void\n"
+                           "}\n"
+                           "attributes #0 = { \"target-cpu\"=\"sapphirerapids\" \"target-features\"=\"+avx512bf16\" }\n"
+                           "!llvm.module.flags = !{!0, !1}\n"
+                           "!0 = !{i32 2, !\"halide_mcpu_target\", !\"sapphirerapids\"}\n"
+                           "!1 = !{i32 2, !\"halide_mattrs\", !\"+avx512bf16\"}\n";
+    const halyard::Llvm &llvm = halyard::Llvm::load(halyard::paths().llvm);
+    halyard::Llvm::Outputs assembly;
+    assembly.assembly = true;
+    const std::string taken = "vmovsh";
+    CHECK(llvm.compile(ir, assembly).assembly.find(taken) != std::string::npos);  // or it tests nothing
+    CHECK(llvm.compile(finish_ir(ir).text, assembly).assembly.find(taken) == std::string::npos);
+}

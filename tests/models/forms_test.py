@@ -228,6 +228,33 @@ class KnownForms(Compile):
             for m in (model, other):
                 np.testing.assert_allclose(m({"x": x}, batch=batch, high=high, wide=wide)[0], wanted, atol=4e-5 * np.abs(wanted).max())
 
+    def test_windows_of_each_channel(self):
+        """Fewer rows than the window has, one strip of three, channels for half a vector and for less; of a window whose rows lie in the padding
+        nothing counts."""
+        rng = np.random.default_rng(9)
+        constants = []
+
+        def weights(*shape):
+            constants.append((f"w{len(constants)}", rng.standard_normal(shape).astype(np.float32) / 3))
+            return constants[-1][0]
+
+        def node(op, inputs, output, **attributes):
+            return helper.make_node(op, inputs, [output], name=output, **attributes)
+        wide, uneven = {"pads": [2] * 4}, {"pads": [3, 0, 1, 2], "dilations": [2, 1], "strides": [1, 2]}
+        nodes = [node("Conv", ["x", weights(9, 5, 1, 1)], "a"), node("Conv", ["a", weights(9, 1, 5, 5), weights(9)], "b", group=9, **wide),
+                 node("HardSwish", ["b"], "c"), node("Conv", ["c", weights(20, 9, 1, 1)], "d"),
+                 node("Conv", ["d", weights(20, 1, 5, 5)], "e", group=20, **wide), node("Relu", ["e"], "f"),
+                 node("MaxPool", ["f"], "g", kernel_shape=[5, 5], **wide), node("Conv", ["g", weights(6, 20, 1, 1)], "h"),
+                 node("Conv", ["h", weights(6, 1, 3, 3)], "i", group=6, **uneven), node("Conv", ["i", weights(4, 6, 1, 1)], "y")]
+        self.model = support.save(self.folder / "mlp.onnx", nodes, [("x", FLOAT, ["batch", 5, "high", "wide"])],
+                                  [("y", FLOAT, ["batch", 4, "high_2", "wide_2"])], constants)
+        model = self.compiled()
+        for batch, high, width in ((2, 1, 3), (1, 2, 21), (2, 3, 17), (1, 4, 5), (1, 7, 16), (1, 19, 9)):
+            x = rng.standard_normal([batch, 5, high, width]).astype(np.float32)
+            wanted = self.wanted(x)[0]
+            got = model({"x": x}, batch=batch, high=high, wide=width)[0]
+            np.testing.assert_allclose(got, wanted, atol=4e-5 * np.abs(wanted).max(), err_msg=f"{batch} {high} {width}")
+
     def test_recurrent_layers(self):
         """LSTM, GRU and RNN against the formulas of ONNX in float64; their steps share kernels."""
         rng = np.random.default_rng(8)

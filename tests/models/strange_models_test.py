@@ -77,14 +77,21 @@ class StrangeModels(Compile):
 
     def test_folders_of_any_name(self):
         """Of which tools that are told names in a script would take a part for a name, and what is behind it for the next word."""
-        for name in ("a b;c[1](2),d", "#k&l{m}"):
+        graph = support.save(self.folder / "mlp.onnx", [helper.make_node("Softmax", ["x"], ["y"])], [("x", FLOAT, ["n", 64])], [("y", FLOAT, ["n", 64])])
+        for name in ("a b;c[1](2),d", "#k&l{m}", "%%%%", "\u00e9\u4e2d=\"q\"", "it's $x`\\"):
             folder = self.folder / name
             folder.mkdir()
+            (folder / "of any.onnx").write_bytes(pathlib.Path(graph).read_bytes())
             before = sorted(self.folder.iterdir())
-            done = support.halyard("compile", self.model, "-o", folder / "out", environment={"HALYARD_CACHE": str(folder / "cache")})
+            # Without a locale, as in a service; temporary files are in a folder of such a name, too.
+            bare = {"HALYARD_CACHE": str(folder / "cache"), "TMPDIR": str(folder), "LANG": "", "LC_ALL": ""}
+            done = support.halyard("compile", folder / "of any.onnx", "--name", "mlp", "-o", folder / "out", "--target", "avx2", environment=bare)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            done = support.halyard("build", "softmax", "-o", folder / "out", "--target", "avx512,avx2", environment=bare)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(sorted(self.folder.iterdir()), before)
-            self.assertEqual(sorted(f.name for f in (folder / "out").iterdir()), ["libmlp.a", "mlp.h", "mlp.json", "mlp.lua", "mlp.weights"])
+            self.assertEqual(sorted(f.name for f in (folder / "out").iterdir()),
+                             ["libmlp.a", "mlp.h", "mlp.json", "mlp.lua", "mlp.weights", "softmax.a", "softmax.h"])
 
     def test_weights_of_another_model(self):
         model = self.compiled()
@@ -95,6 +102,21 @@ class StrangeModels(Compile):
             model.check(model.function("load")(path, support.ctypes.byref(model.model)))
         with self.assertRaisesRegex(RuntimeError, "cannot be read"):
             model.check(model.function("load")(b"/nowhere", support.ctypes.byref(model.model)))
+
+    def test_a_processor_that_lacks_something(self):
+        """As it would end in an illegal instruction; the last of several targets is what is asked for."""
+        model = self.compiled("--target", "avx512,avx2")
+        asked = []
+
+        @support.ctypes.CFUNCTYPE(support.ctypes.c_int, support.ctypes.c_int, support.ctypes.POINTER(support.ctypes.c_uint64))
+        def none(count, features):
+            asked.append([features[i] for i in range(count)])
+            return 0
+        model.library.halide_set_custom_can_use_target_features(none)
+        path = str(self.folder / "out/mlp.weights").encode()
+        with self.assertRaisesRegex(RuntimeError, r"has not all that the library is compiled for \(--target\): sse41, avx, f16c, fma, avx2$"):
+            model.check(model.function("load")(path, support.ctypes.byref(support.ctypes.c_void_p())))
+        self.assertEqual(sum(bits.bit_count() for bits in asked[0]), 5)
 
     def test_unknown_ops_are_listed_together(self):
         nodes = [helper.make_node("NonZero", ["x"], ["a"], name="first"), helper.make_node("Abs", ["x"], ["y"], name="known"),

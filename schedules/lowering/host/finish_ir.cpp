@@ -256,13 +256,19 @@ bool has_feature(const std::string &ir, const std::string &name) {
     return at != std::string::npos && ir.substr(at, ir.find('\n', at) - at).find("+" + name) != std::string::npos;
 }
 
-// Halide has LLVM compile for a Zen what a level asks for that Intel's processors have too: without what no level speaks of and only
-// Zens have.
-void leave_out_sse4a(std::string &line) {
+// Halide has LLVM compile for a processor by its name, and so for features that no target of Halide's speaks of: a Zen's SSE4a where
+// Intel's processors run the code, too; and halves in AVX512-FP16 where a Zen or a virtual machine runs what has AMX, by plain loops.
+// Sums are of f32, so that these gain nothing.
+std::string unspoken_feature(const std::string &ir) {
+    const std::string cpu = "\"halide_mcpu_target\", !\"";
+    return ir.find(cpu + "znver") != std::string::npos ? "sse4a" : ir.find(cpu + "sapphirerapids") != std::string::npos ? "avx512fp16" : "";
+}
+
+void leave_out(const std::string &feature, std::string &line) {
     for (const std::string opening : {"\"target-features\"=\"", "!\"halide_mattrs\", !\""}) {
         const size_t at = line.find(opening);
         if (at != std::string::npos) {
-            line.insert(line.find('"', at + opening.size()), ",-sse4a");
+            line.insert(line.find('"', at + opening.size()), ",-" + feature);
         }
     }
 }
@@ -314,10 +320,10 @@ FinishedIr finish_ir(const std::string &ir) {
     }
     bool prefetches = false, steps = false;
     const bool with_tiles = has_feature(ir, "amx-bf16");
-    const bool for_zen = ir.find("\"halide_mcpu_target\", !\"znver") != std::string::npos;
+    const std::string unspoken = unspoken_feature(ir);
     for (auto &line : lines) {
-        if (for_zen) {
-            leave_out_sse4a(line);
+        if (!unspoken.empty()) {
+            leave_out(unspoken, line);
         }
         finished.streamed += stream_store(line, tags, used);
         if (starts_with(line, "declare ") && line.find(fence) != std::string::npos) {
