@@ -38,6 +38,14 @@ private:
     void visit(const Halide::Internal::Select *op) override {
         one(op);
     }
+    // Sums and products that are rounded by themselves.
+    void visit(const Halide::Internal::Call *op) override {
+        if (op->is_strict_float_intrinsic()) {
+            one(op);
+        } else {
+            IRGraphVisitor::visit(op);
+        }
+    }
 
     template<typename T>
     void one(const T *op) {
