@@ -307,6 +307,9 @@ def interleaved_cases():
     yield extra("gemm_q", "blocks interleaved", params, tensors, lambda a, b_q8_0_interleaved: multiply(a, weights_of_blocks(b_q8_0_interleaved)),
                 lambda d: {"y": (d["m"], d["n"])}, [dict(m=m, n=n, k=k) for m, n, k in ((1, 4096, 4096), (2, 64, 96), (3, 4096, 1024), (16, 2048, 2048))],
                 schedule="interleaved", types=("float32",))
+    yield extra("gemm_q", "blocks warps", params, tensors, lambda a, b_q8_0_interleaved: multiply(a, weights_of_blocks(b_q8_0_interleaved)),
+                lambda d: {"y": (d["m"], d["n"])}, [dict(m=m, n=n, k=k) for m, n, k in ((1, 4096, 4096), (8, 64, 96), (13, 4096, 1024))],
+                schedule="warps", types=("bfloat16", "float32"))
     yield extra("gemm_q", "blocks tf32", {**params, "tf32": "true"}, tensors,
                 lambda a, b_q8_0_interleaved: multiply(cut_to_tf32(a), cut_to_tf32(weights_of_blocks(b_q8_0_interleaved))),
                 lambda d: {"y": (d["m"], d["n"])}, [dict(m=m, n=n, k=k) for m, n, k in ((70, 64, 96), (300, 2048, 1024))], schedule="tf32",
