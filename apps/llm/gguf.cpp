@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 #include "common/utf8.h"
 
@@ -225,7 +226,9 @@ void Gguf::place_tensors(uint64_t begin) {
     for (const auto &[name, tensor] : tensors_) {
         in_order.push_back(&tensor);
     }
-    std::sort(in_order.begin(), in_order.end(), [](const Tensor *a, const Tensor *b) { return a->data < b->data; });
+    std::sort(in_order.begin(), in_order.end(), [](const Tensor *a, const Tensor *b) {
+        return std::pair(a->data, a->bytes) < std::pair(b->data, b->bytes);  // one without bytes lies over none
+    });
     for (size_t i = 1; i < in_order.size(); i++) {
         const Tensor &before = *in_order[i - 1], &here = *in_order[i];
         if (here.data < before.data + before.bytes) {

@@ -13,11 +13,23 @@ from onnx.reference import ReferenceEvaluator
 from support import FLOAT
 
 
+def drawn_weights(rng):
+    """A list of constants, and what adds one of a shape to it and gives its name."""
+    constants = []
+
+    def weights(*shape):
+        constants.append((f"w{len(constants)}", rng.standard_normal(shape).astype(np.float32) / 3))
+        return constants[-1][0]
+    return constants, weights
+
+
+def node(op, inputs, output, **attributes):
+    return helper.make_node(op, inputs, [output], name=output, **attributes)
+
+
 class KnownForms(Compile):
     def test_arrays_of_16_bits(self):
         """Products, convolutions, attention and norms round what they store, and sum in f32; the file is half as large, and its groups can be given back."""
-        def node(op, inputs, output, **attributes):
-            return helper.make_node(op, inputs, [output], name=output, **attributes)
         rng = np.random.default_rng(8)
 
         def floats(*shape):
@@ -188,14 +200,7 @@ class KnownForms(Compile):
         """A small network with free sizes: the layout changes where the image comes in and where rows of tokens leave, and kernels serve
         convolutions of several sizes."""
         rng = np.random.default_rng(6)
-        constants = []
-
-        def weights(*shape):
-            constants.append((f"w{len(constants)}", rng.standard_normal(shape).astype(np.float32) / 3))
-            return constants[-1][0]
-
-        def node(op, inputs, output, **attributes):
-            return helper.make_node(op, inputs, [output], name=output, **attributes)
+        constants, weights = drawn_weights(rng)
         same, half = {"pads": [1] * 4}, {"pads": [1] * 4, "strides": [2, 1]}
         nodes = [node("Conv", ["x", weights(20, 3, 3, 3)], "a", pads=[1] * 4, strides=[2, 2]), node("HardSwish", ["a"], "b"),
                  node("Conv", ["b", weights(20, 1, 3, 3)], "c", group=20, **half), node("Relu", ["c"], "d"),
@@ -232,14 +237,7 @@ class KnownForms(Compile):
         """Fewer rows than the window has, one strip of three, channels for half a vector and for less; of a window whose rows lie in the padding
         nothing counts."""
         rng = np.random.default_rng(9)
-        constants = []
-
-        def weights(*shape):
-            constants.append((f"w{len(constants)}", rng.standard_normal(shape).astype(np.float32) / 3))
-            return constants[-1][0]
-
-        def node(op, inputs, output, **attributes):
-            return helper.make_node(op, inputs, [output], name=output, **attributes)
+        constants, weights = drawn_weights(rng)
         wide, uneven = {"pads": [2] * 4}, {"pads": [3, 0, 1, 2], "dilations": [2, 1], "strides": [1, 2]}
         nodes = [node("Conv", ["x", weights(9, 5, 1, 1)], "a"), node("Conv", ["a", weights(9, 1, 5, 5), weights(9)], "b", group=9, **wide),
                  node("HardSwish", ["b"], "c"), node("Conv", ["c", weights(20, 9, 1, 1)], "d"),

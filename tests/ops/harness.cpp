@@ -295,19 +295,6 @@ double relative_error(const halide_type_t &type, const std::vector<double> &got,
     return off == 0 ? 0 : std::sqrt(off / all);
 }
 
-// Where two results of one call are not the same bits first, and how many elements are not.
-std::string unlike(const HostBuffer &output, const std::vector<double> &got, const std::vector<double> &first) {
-    std::string where;
-    size_t count = 0;
-    for (size_t i = 0; i < got.size(); i++) {
-        if (!ops_test::same(got[i], first[i]) && count++ == 0) {
-            const std::vector<int> at = index_of(i, output.extents());
-            where = fmt::format("at ({}) {:.9g}, where it was {:.9g}", fmt::join(at, ","), got[i], first[i]);
-        }
-    }
-    return fmt::format("{}; {} of {} elements differ", where, count, got.size());
-}
-
 bool untouched(const HostBuffer &output) {
     return output.poisoned() && output.surroundings_intact();
 }
@@ -338,7 +325,7 @@ std::string check_call(const OpTest &test, const CompiledKernel &kernel, Call &c
             if (!same(first.emplace(o.name, values).first->second, values)) {
                 return fmt::format("{}: {}: {}", o.name,
                                    threads == 2 ? "another call gives another result" : "one thread gives another result than two",
-                                   unlike(call.arguments->buffer(o.name), values, first[o.name]));
+                                   difference(values, first[o.name], call.arguments->buffer(o.name).extents()));
             }
         }
     }
@@ -464,6 +451,19 @@ std::string check_case(const OpTest &test, const Op &op, const CompiledKernel &k
     Call call = prepare(test, op, kernel, c, placement, seed);
     const std::string wrong = check_call(test, kernel, call, c.alter == nullptr, seen);
     return wrong.empty() ? "" : fmt::format("{} {} {}: {}", c.what, shape_text(op, c.dims), kPlacementNames[int(placement)], wrong);
+}
+
+std::string difference(const std::vector<double> &a, const std::vector<double> &b, const std::vector<int> &extents) {
+    size_t count = 0, first = 0;
+    for (size_t i = 0; i < a.size(); i++) {
+        if (!same(a[i], b[i]) && count++ == 0) {
+            first = i;
+        }
+    }
+    const std::vector<int> at = extents.empty() ? std::vector<int>{int(first)} : index_of(first, extents);
+    return count == 0 ? ""
+                      : fmt::format("{} of {} elements differ, the first at ({}): {:.9g} and {:.9g}", count, a.size(), fmt::join(at, ","),
+                                    a[first], b[first]);
 }
 
 bool is_refusal(const std::string &wrong) {

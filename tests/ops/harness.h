@@ -30,6 +30,9 @@ std::vector<int> extents_of(const halyard::OpArgument &argument, const Dims &dim
 /** Equal to the bit, but that all NaN are one. */
 bool same(double a, double b);
 
+/** Where `a` and `b` are not that, or "". `extents`: of the array, by which the first place is told; else it is its number. */
+std::string difference(const std::vector<double> &a, const std::vector<double> &b, const std::vector<int> &extents = {});
+
 /** What an input is filled with where OpTest::fill() says nothing. */
 void fill_random(HostBuffer &buffer, uint64_t seed);
 

@@ -158,16 +158,8 @@ private:
 // "" or the first difference.
 std::string difference(const Outputs &got, const Outputs &want) {
     for (const auto &[name, values] : got) {
-        const std::vector<double> &others = want.at(name);
-        size_t count = 0, first = 0;
-        for (size_t i = 0; i < values.size(); i++) {
-            if (!same(values[i], others[i]) && count++ == 0) {
-                first = i;
-            }
-        }
-        if (count) {
-            return fmt::format("{} of {} elements of {}, the first {}: {:.9g} and {:.9g}", count, values.size(), name, first, values[first],
-                               others[first]);
+        if (const std::string differs = ops_test::difference(values, want.at(name)); !differs.empty()) {
+            return name + ": " + differs;
         }
     }
     return "";
