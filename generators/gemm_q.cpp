@@ -27,7 +27,7 @@ class GemmQ : public Generator<GemmQ> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // of a, bias, residual and y: float32, float16 or bfloat16
     BlockParams blocks;
-    /** On CUDA, of interleaved blocks and sums=lanes: threads that share the depth. */
+    /** On CUDA, of few rows: threads, or warps of them, that share the depth. */
     Number parts{"parts", 8, 1, 32};
     /** On CUDA: float32 rows and weights in interleaved blocks are cut to TF32, and summed as float32. */
     GeneratorParam<bool> tf32{"tf32", false};
@@ -41,7 +41,7 @@ public:
         a.set_type(storage_type(type));
         y.set_type(epilogue.stored_type(type));
         b.add_to(*this, "b", blocks, rows, type, "w", get_target());
-        if (tf32 && !(on_gpu_interleaved() && type == Float(32))) {
+        if (tf32 && !(on_gpu() && blocks.interleaved != 0 && type == Float(32))) {
             throw CompileError(
                 "tf32 is how tensor cores multiply float32 rows by interleaved blocks: for CUDA, with type=float32 and interleaved");
         }
@@ -53,18 +53,26 @@ public:
         a_f(k, row) = load_f32(a(k, row_at(a, row, get_target())));
         rows.define(a_f);
         const Expr columns = y.dim(0).max() + 1;
-        if (on_gpu_interleaved()) {
-            b.require(a.width(), columns);
-            multiply_interleaved(a.width());
-        } else {
+        if (!on_gpu() || blocks.interleaved == 0) {
             b.multiply(acc(col, row), a.width(), col, row, columns);
+        } else {
+            b.require(a.width(), columns);
+            if (blocks.sums == BlockSums::kWarps) {
+                acc(col, row) = sum_by_warps(a.width());
+            } else {
+                multiply_interleaved(a.width());
+            }
         }
-        y(col, row) = epilogue(acc(col, row), col, row, get_target());
+        Expr sum = acc(col, row);
+        if (on_gpu() && blocks.rounded && Type(type).bits() == 16) {
+            sum = select(number_or_open(kOpen, "by_warps", 0, 1) == 1, sum_by_warps(a.width()), sum);
+        }
+        y(col, row) = epilogue(sum, col, row, get_target());
     }
 
 private:
-    bool on_gpu_interleaved() const {
-        return get_target().has_gpu_feature() && blocks.interleaved != 0;
+    bool on_gpu() const {
+        return get_target().has_gpu_feature();
     }
 
     // By threads, whose words have four neighbours along k; or of weights that are unpacked first, along k.
@@ -83,21 +91,26 @@ private:
             acc(col, row) = sums.sum(0, col % columns, col / columns, row);
             return;
         }
-        if (blocks.sums == BlockSums::kWarps) {
-            read_only_if(*this, depth > 0, {"a", b.name()});
-            PanelProducts sums(depth, parts, number_or_open(kOpen, "turns", 1, 16));
-            const PanelIntegers w(b, "w", {sums.turn, sums.part}, sums.block(), type == Float(32) ? BFloat(16) : Type(type));
-            a_part(sums.member, sums.group, sums.half, sums.turn, sums.part, sums.row) = a(sums.at(), row_at(a, sums.row, get_target()));
-            sums.define(partial, gathered, w, a_part);
-            acc(col, row) = sums.sum(col % columns, col / columns, row);
-            return;
-        }
         Var block("block");
         const PanelWeights w(b, "w", {block}, block);
         w_f(k, col) = w.element(k % 4, k % kLanes / 4, k % kBlock / kLanes, k / kBlock, col % columns, col / columns);
         const auto factor = [&](const Expr &f32) { return tf32 ? cut_to_tf32(f32) : f32; };
         const RDom r(0, depth, "k");
         acc(col, row) += factor(a_f(r, row)) * factor(w_f(r, col));
+    }
+
+    Expr sum_by_warps(const Expr &depth) {
+        std::vector<std::string> of_depth = b.inputs();
+        of_depth.emplace_back("a");
+        read_only_if(*this, depth > 0, of_depth);
+        PanelProducts sums(WarpTurn::of(b), depth, parts, number_or_open(kOpen, "turns", 1, 16));
+        const Type of_factors = type == Float(32) ? BFloat(16) : Type(type);
+        const PanelFactors w(b, "w", {sums.turn, sums.part}, sums.block(), sums.blocks, of_factors);
+        a_part(sums.element, sums.group, sums.turn, sums.part, sums.row) =
+            sums.element_of([&](const Expr &at) { return Expr(a(at, row_at(a, sums.row, get_target()))); });
+        sums.define(partial, gathered, w, a_part);
+        const int columns = blocks.interleaved;
+        return columns == 0 ? sums.sum(col, 0, row) : sums.sum(col % columns, col / columns, row);
     }
 
     Var col{"col"}, row{"row"}, k{"k"};

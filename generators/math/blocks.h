@@ -292,6 +292,11 @@ public:
         return zero_ ? 0 : layout_.zero;
     }
 
+    /** Whether each group has its own. */
+    bool has_zeros() const {
+        return zero_ != nullptr;
+    }
+
     /** or one for each group, an int32; undefined where zero() is all. */
     Halide::Expr zero_of(const Halide::Expr &block, const Halide::Expr &col) const {
         using namespace Halide;
@@ -414,11 +419,22 @@ public:
         }
     }
 
-private:
+    /** Whether weights are int4 or int8, in groups: the blocks of a column lie one after the other, and scales apart. */
     bool plain() const {
         return format_ == BlockFormat::kInt4 || format_ == BlockFormat::kInt8;
     }
 
+    /** Of such weights: byte `at` of a block of 32, of which int4 has 16 and int8 32. */
+    Halide::Expr plain_byte(const Halide::Expr &at, const Halide::Expr &block, const Halide::Expr &col) const {
+        return (*bytes_)(block * layout_.bytes + at, col);
+    }
+
+    /** Columns that they have. */
+    Halide::Expr plain_columns() const {
+        return bytes_->dim(1).max() + 1;
+    }
+
+private:
     Halide::Expr of_file(const Halide::Expr &block) const {
         return together() > 1 ? block / together() : block;
     }
@@ -497,10 +513,7 @@ private:
 
     // Byte `at` of the block of the file that has block `block` of 32.
     Halide::Expr byte(const Halide::Expr &at, const Halide::Expr &block, const Halide::Expr &col) const {
-        if (format_ == BlockFormat::kInt4) {
-            return (*bytes_)(block * layout_.bytes + at, col);
-        }
-        return (*bytes_)(at, of_file(block), col);
+        return format_ == BlockFormat::kInt4 ? plain_byte(at, block, col) : (*bytes_)(at, of_file(block), col);
     }
 
     Halide::Expr word(const Halide::Expr &at, const Halide::Expr &block, const Halide::Expr &col) const {

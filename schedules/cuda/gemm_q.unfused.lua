@@ -13,6 +13,7 @@ return schedule "gemm_q" {
   },
 
   params = {
+    by_warps = 0, turns = 1, -- which few rows want
     rows    = tune { 64, 128, 256, default = 256 },
     columns = tune { 64, 128, default = 128 },
     stages  = tune { 2, 3, 4, default = 3 },

@@ -105,93 +105,113 @@ function gemm_q.by_threads(y, partial, gathered, p, o)
   o.a:bound_extent("row", p.rows):unroll "row"
 end
 
--- Computes a Func of few rows by warps, on the tensor cores: a warp has a panel of columns, eight rows and a block of the depth in
--- registers, each thread four neighbours of columns and of a row, which become 16 bits there. An element in f32 is three factors.
+-- Computes a Func of few rows by warps, on the tensor cores: a warp has some columns, eight rows or sixteen, and some of the depth in
+-- registers, each thread four neighbours of columns and of rows at a time, which become 16 bits there. An element in f32 is three factors.
 --
 --   for row: for col: y = f(sum over k of a * w)
 --     ->
---   blocks panel, strip of rows
---     threads: partial in registers = 0                             -- of two rows and some columns, by a part of the depth
---     for round: `turns` blocks of the part
---       threads: integers of the weights, and factors of a, in registers
---       warps: block_sum = sum over the block of factor * integer   -- on the tensor cores
---       threads: partial += scale * block_sum
+--   blocks of columns, strip of rows
+--     threads: partial in registers = 0                             -- of two rows of eight and some columns, by a part of the depth
+--     for round: `turns` of the part
+--       threads: factors of the weights and of a, in registers
+--       warps: turn_sum = sum over the turn of factor * factor      -- on the tensor cores
+--       threads: partial += turn_sum, times the scale of integers
 --     threads: partials = partial                                   -- in shared memory
 --     threads lane, some: gathered = sum of some partials
 --     threads lane, row: y = f(sum of the gathered)
 --
 -- k    the kernel's Funcs, as generators/math/panel_products.h names them
--- p    interleaved: columns of a panel, a multiple of 16        parts: of the depth, 8 or more        turns: blocks loaded together
-function gemm_q.by_warps(k, p)
-  local y, partial, block_sum, integer, factor = k.y, k.partial, k.block_sum, k.w_integer, k.factor
+-- p    parts: of the depth, 8 or more        turns: loaded together        format
+-- o    columns: of a warp, a multiple of 16        rows: of a warp, 8 or 16
+--      lies: weights are as in a file, of which a thread has whole blocks; else columns are those of an interleaved panel
+function gemm_q.by_warps(k, p, o)
+  local y, partial, turn_sum, factor, row_factor = k.y, k.partial, k.turn_sum, k.w_factor, k.row_factor
   local factors = k.a_part:type() == "f32" and 3 or 1 -- of an element of a row
-  local rows, across = 8, 4 -- of an instruction; threads of a warp side by side
-  local near = p.interleaved // 8 -- columns of a thread
-  y:split("col", p.interleaved, "guard", "panel", "column")
-  y:split("row", rows, "guard", "strip", "row_in_strip")
+  local across, down = 4, 8 -- threads of a warp, and as many rows of an instruction as down
+  local rows, columns = o.rows, o.columns
+  local near = columns // down -- columns of a thread
+  y:split("col", columns, "guard", "panel", "column")
+  y:split("row", rows, "guard", "strip", "in_strip")
+  y:split("in_strip", down, "auto", "eight", "row_of_eight")
   y:split("column", across, "auto", "column_y", "column_x")
-  y:reorder("column_x", "column_y", "row_in_strip", "panel", "strip")
-  y:gpu_blocks { "panel", "strip" }:gpu_threads { "column_x", "column_y", "row_in_strip" }:never_partition_all()
+  y:reorder("eight", "column_x", "column_y", "row_of_eight", "panel", "strip"):unroll "eight"
+  y:gpu_blocks { "panel", "strip" }:gpu_threads { "column_x", "column_y", "row_of_eight" }:never_partition_all()
 
   local gathered = k.gathered
   gathered:compute_at(y, "panel"):store_in "gpu_shared"
-  gathered:bound_extent("lane", p.interleaved):bound_extent("panel", 1):bound_extent("row", rows)
+  gathered:bound_extent("lane", columns):bound_extent("panel", 1):bound_extent("row", rows)
   gathered:split("lane", across, "auto", "column_y", "column_x")
   gathered:reorder("row", "column_x", "column_y", "some"):gpu_threads { "column_x", "column_y", "some" }:unroll "row":never_partition_all()
 
-  -- Sums: a thread has two rows.
+  -- Sums: a thread has two rows of eight.
   local function of_sums(stage, loops)
-    stage:split("row", 2, "auto", "rows", "row_near")
+    stage:split("row", down, "auto", "eight", "of_eight")
+    stage:split("of_eight", 2, "auto", "rows", "row_near")
     stage:split("lane", near, "auto", "lanes", "near")
-    local order = { "row_near", "near", table.unpack(loops) }
+    local order = { "row_near", "eight", "near", table.unpack(loops) }
     for _, loop in ipairs { "rows", "lanes", "part" } do table.insert(order, loop) end
     stage:reorder(table.unpack(order)):gpu_threads { "rows", "lanes", "part" }:never_partition_all()
-    return stage
+    return stage:unroll("row_near"):unroll("eight"):unroll "near"
   end
   local partials = partial:in_():compute_at(y, "panel"):store_in "gpu_shared"
   partial:compute_at(y, "panel"):store_in "register"
-  block_sum:compute_at(partial, "k_y"):store_in "register":bound_extent("turn", p.turns)
-  for _, func in ipairs { partials, partial, block_sum } do
-    func:bound_extent("lane", p.interleaved):bound_extent("panel", 1):bound_extent("row", rows):bound_extent("part", p.parts)
+  turn_sum:compute_at(partial, "k_y"):store_in "register":bound_extent("turn", p.turns)
+  for _, func in ipairs { partials, partial, turn_sum } do
+    func:bound_extent("lane", columns):bound_extent("panel", 1):bound_extent("row", rows):bound_extent("part", p.parts)
   end
-  of_sums(partials, {}):unroll("row_near"):unroll "near"
-  of_sums(partial, {}):unroll("row_near"):unroll "near"
-  local sum = of_sums(partial:update(0), { "k_x" }):unroll("row_near"):unroll("near"):unroll "k_x"
-  sum:reorder("row_near", "near", "k_x", "rows", "lanes", "part", "k_y")
-  of_sums(block_sum, { "turn" }):unroll("row_near"):unroll("near"):unroll "turn"
-  local products = block_sum:update(0)
+  of_sums(partials, {})
+  of_sums(partial, {})
+  of_sums(partial:update(0), { "k_x" }):unroll("k_x"):reorder("rows", "lanes", "part", "k_y")
+  of_sums(turn_sum, { "turn" }):unroll "turn"
+  local products = turn_sum:update(0)
   products:split("lane", near, "auto", "lanes", "of_lanes")
   products:split("of_lanes", 2, "auto", "pair", "near")
-  products:split("row", 2, "auto", "rows", "row_near")
-  products:reorder("e_x", "row_near", "near", "e_y", "e_w", "e_z", "pair", "turn", "rows", "lanes", "part")
-  products:gpu_threads { "rows", "lanes", "part" }:unroll("e_w"):unroll("e_z"):unroll("pair"):unroll("turn"):never_partition_all()
+  products:split("row", down, "auto", "eight", "of_eight")
+  products:split("of_eight", 2, "auto", "rows", "row_near")
+  products:reorder("e_x", "row_near", "near", "e_y", "e_w", "e_z", "pair", "eight", "turn", "rows", "lanes", "part")
+  products:gpu_threads { "rows", "lanes", "part" }:never_partition_all()
+  products:unroll("e_w"):unroll("e_z"):unroll("pair"):unroll("eight"):unroll "turn"
 
-  -- Factors: a thread has four neighbours along the depth, of some columns and of a row.
-  for _, func in ipairs { integer, factor } do
-    func:compute_at(partial, "k_y"):store_in "register":bound_extent("turn", p.turns):bound_extent("part", p.parts):bound_extent("half", 2)
-    func:bound_extent("group", across):bound_extent("member", 4):never_partition_all()
+  -- Factors: a thread has four neighbours along the depth in each step, of some columns and of a row of eight.
+  local steps = o.lies and 8 or 2
+  for _, func in ipairs { factor, row_factor } do
+    func:compute_at(partial, "k_y"):store_in "register":bound_extent("turn", p.turns):bound_extent("part", p.parts)
+    func:bound_extent("step", steps):bound_extent("group", across):bound_extent("member", 4):never_partition_all()
   end
-  integer:bound_extent("lane", p.interleaved):bound_extent("panel", 1)
-  integer:reorder_storage("member", "lane", "half", "turn", "group", "part", "panel")
-  integer:split("lane", near, "auto", "lanes", "near")
-  integer:reorder("member", "near", "half", "turn", "group", "lanes", "part")
-  integer:vectorize("member"):unroll("near"):unroll("half"):unroll("turn"):gpu_threads { "group", "lanes", "part" }
-  factor:bound_extent("row", rows):bound_extent("which", factors)
-  factor:reorder_storage("member", "which", "half", "turn", "row", "group", "part")
-  factor:reorder("member", "which", "half", "turn", "group", "row", "part")
-  factor:vectorize("member"):unroll("which"):unroll("half"):unroll("turn"):gpu_threads { "group", "row", "part" }
+  factor:bound_extent("lane", columns):bound_extent("panel", 1)
+  factor:reorder_storage("member", "lane", "step", "turn", "group", "part", "panel")
+  factor:split("lane", near, "auto", "lanes", "near")
+  factor:reorder("member", "near", "step", "turn", "group", "lanes", "part")
+  factor:vectorize("member"):unroll("near"):unroll("step"):unroll("turn"):gpu_threads { "group", "lanes", "part" }
+  row_factor:bound_extent("row", rows):bound_extent("which", factors)
+  row_factor:reorder_storage("member", "which", "step", "turn", "row", "group", "part")
+  row_factor:split("row", down, "auto", "eight", "of_eight")
+  row_factor:reorder("member", "which", "step", "eight", "turn", "group", "of_eight", "part")
+  row_factor:vectorize("member"):unroll("which"):unroll("step"):unroll("eight"):unroll("turn"):gpu_threads { "group", "of_eight", "part" }
 
-  local function in_thread(func, user, loop, bytes)
-    func:compute_at(user, loop):store_in "register":never_partition_all():bound_extent("turn", p.turns):unroll "turn"
-    if bytes then func:bound_extent("byte", bytes):bound_extent("panel", 1):vectorize "byte" end
-    return func
+  local function in_thread(func, user, loop)
+    return func:compute_at(user, loop):store_in "register":never_partition_all():bound_extent("turn", p.turns):unroll "turn"
   end
-  if factors > 1 then
-    in_thread(k.a_part, factor, "group"):bound_extent("member", 4):bound_extent("half", 2):vectorize("member"):unroll "half"
+  local function bytes(func, user, loop, count)
+    return in_thread(func, user, loop):bound_extent("byte", count):vectorize "byte"
   end
-  in_thread(k.w_bytes, integer, "group", 4 * near)
+  if factors > 1 or o.lies then
+    local elements, vector = 4 * steps, math.min(4 * steps, factors > 1 and 4 or 8)
+    in_thread(k.a_part, row_factor, "group"):bound_extent("element", elements):split("element", vector, "auto", "elements", "in_vector")
+    k.a_part:vectorize("in_vector"):unroll "elements"
+    if rows > down then k.a_part:unroll "row" end
+  end
+  if o.lies then
+    bytes(k.w_bytes, factor, "group", p.format == "int8" and 32 or 16)
+    k.w_bytes:bound_extent("lane", near):unroll "lane"
+    for _, name in ipairs { "w_scale", "w_zero" } do
+      if k:has(name) then in_thread(k[name], factor, "group"):bound_extent("lane", near):unroll "lane" end
+    end
+    return
+  end
+  bytes(k.w_bytes, factor, "group", 4 * near):bound_extent("panel", 1)
   k.w_bytes:bound_extent("word", words[p.format] or 1):unroll "word"
-  in_thread(k.w_scale_bytes, partial, "rows", 2 * near)
+  bytes(k.w_scale_bytes, partial, "rows", 2 * near):bound_extent("panel", 1)
   in_thread(k.w_scale, partial, "rows")
   k.w_scale:bound_extent("lane", near):bound_extent("panel", 1):unroll "lane"
 end

@@ -393,3 +393,32 @@ TEST_CASE("where a block of threads has all of its turns, clamps go with the con
     CHECK(switched.substr(all, others - all).find("min(") == std::string::npos);
     CHECK(switched.find("min(", others) != std::string::npos);
 }
+
+TEST_CASE("a loop with all of its turns has no conditions where rows are too few", "[passes]") {
+    const std::string switched = after("unswitch_blocks", [](Small &s) {
+        Func part("part");
+        const Expr depth = s.a.dim(1).extent();
+        RDom k({{0, 2}, {0, (depth + 15) / 16}}, "k");
+        const Expr number = (k.y * 2 + k.x) * 8 + r % 8;
+        k.where(number < depth);
+        part(c, r) += s.a(c, min(number, depth - 1));
+        s.y(c, r, block) = part(c, r);
+        Var strip("strip"), row("row");
+        s.y.bound(c, 0, 4).vectorize(c).split(r, strip, row, 32, TailStrategy::GuardWithIf).gpu_blocks(strip, block).gpu_threads(row);
+        s.y.never_partition_all();
+        part.compute_at(s.y, row)
+            .store_in(MemoryType::Register)
+            .vectorize(c, 4)
+            .update(0)
+            .vectorize(c, 4)
+            .unroll(k.x)
+            .never_partition_all();
+    });
+    INFO(switched);
+    const size_t rows_too_few = switched.find("} else");
+    REQUIRE(rows_too_few != std::string::npos);
+    const size_t loop = switched.find("for (", rows_too_few), other_loop = switched.find("for (", loop + 1);
+    REQUIRE(other_loop != std::string::npos);
+    CHECK(switched.substr(loop, other_loop - loop).find("min(") == std::string::npos);
+    CHECK(switched.find("min(", other_loop) != std::string::npos);
+}

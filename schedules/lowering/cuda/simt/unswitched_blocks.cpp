@@ -168,11 +168,65 @@ public:
         : InContext(kernel, outer), all_(all) {}
 };
 
+using Values = std::vector<std::pair<std::string, Expr>>;  // of lets around
+
+// What has to be none below 0 for a version without conditions; none where arrays in shared memory would be declared twice.
+std::vector<Expr> needed_in(const Stmt &s, const Kernel &kernel, const Values &lets) {
+    FindShared shared;
+    s.accept(&shared);
+    if (shared.found) {
+        return {};
+    }
+    FindConditions find(kernel, lets);
+    find.mutate(s);
+    return find.all;
+}
+
+Expr none_below_zero(const std::vector<Expr> &needed) {
+    Expr all = const_true();
+    for (const auto &n : needed) {
+        all = all && n >= 0;
+    }
+    return simplify(all);
+}
+
+Stmt without_conditions(const Stmt &s, const Kernel &kernel, const Values &lets, const std::vector<Expr> &needed) {
+    return simplify(WithoutConditions(kernel, lets, needed).mutate(s));
+}
+
+// A block that has rows or columns too many may still have all turns of a loop, and asks once for each.
+class LoopsWithoutConditions : public IRMutator {
+    using IRMutator::visit;
+
+    Stmt visit(const LetStmt *op) override {
+        lets_.emplace_back(op->name, op->value);
+        const Stmt body = mutate(op->body);
+        lets_.pop_back();
+        return LetStmt::make(op->name, op->value, body);
+    }
+
+    Stmt visit(const For *op) override {
+        const std::vector<Expr> needed = needed_in(op, kernel_, lets_);
+        const Expr all = none_below_zero(needed);
+        if (needed.empty() || needed.size() == of_block_ || is_const(all)) {
+            return op;
+        }
+        return IfThenElse::make(all, without_conditions(op, kernel_, lets_, needed), op);
+    }
+
+    const Kernel &kernel_;
+    Values lets_;
+    const size_t of_block_;
+
+public:
+    LoopsWithoutConditions(const Kernel &kernel, const Values &lets, size_t of_block) : kernel_(kernel), lets_(lets), of_block_(of_block) {}
+};
+
 }  // namespace
 
 void unswitch_blocks(Kernel &kernel) {
     // The coordinates of the block stand before everything, and then arrays in shared memory, which both versions have.
-    std::vector<std::pair<std::string, Expr>> outer;
+    Values outer;
     std::vector<Stmt> around;
     Stmt inner = kernel.body;
     for (;;) {
@@ -186,26 +240,15 @@ void unswitch_blocks(Kernel &kernel) {
         around.push_back(inner);
         inner = let ? let->body : allocate->body;
     }
-    FindShared shared;
-    inner.accept(&shared);
-    if (shared.found) {
+    const std::vector<Expr> needed = needed_in(inner, kernel, outer);
+    const Expr all = none_below_zero(needed);
+    if (needed.empty() || is_const_zero(all)) {
         return;
     }
-    FindConditions find(kernel, outer);
-    find.mutate(inner);
-    if (find.all.empty()) {
-        return;
+    Stmt body = without_conditions(inner, kernel, outer, needed);
+    if (!is_const_one(all)) {
+        body = IfThenElse::make(all, body, LoopsWithoutConditions(kernel, outer, needed.size()).mutate(inner));
     }
-    Expr all = const_true();
-    for (const auto &needed : find.all) {
-        all = all && needed >= 0;
-    }
-    all = simplify(all);
-    if (is_const_zero(all)) {
-        return;
-    }
-    Stmt body = simplify(WithoutConditions(kernel, outer, find.all).mutate(inner));
-    body = is_const_one(all) ? body : IfThenElse::make(all, body, inner);
     for (auto it = around.rbegin(); it != around.rend(); ++it) {
         const auto *let = it->as<LetStmt>();
         const auto *a = it->as<Allocate>();

@@ -9,6 +9,8 @@
  *   if (((n - 1) * 512 + 511) * 8 + 8 <= extent) for chunk < n: y[..] = x[..]
  *   else for chunk < n: if ((chunk * 512 + thread_x) * 8 + 8 <= extent) y[..] = x[..]
  *
+ * A block that has rows or columns too many asks for each of its loops, which may have all of their turns.
+ *
  * Loads behind conditions of their own wait for each other, in particular those that stand between stores, and the conditions are
  * instructions: a LayerNorm with rows in shared memory is faster for the ones that it saves.
  */
