@@ -27,8 +27,6 @@ class GemmQ : public Generator<GemmQ> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // of a, bias, residual and y: float32, float16 or bfloat16
     BlockParams blocks;
-    /** On CUDA, of few rows: threads, or warps of them, that share the depth. */
-    Number parts{"parts", 8, 1, 32};
     /** On CUDA: float32 rows and weights in interleaved blocks are cut to TF32, and summed as float32. */
     GeneratorParam<bool> tf32{"tf32", false};
     ProductEpilogue epilogue;
@@ -53,15 +51,15 @@ public:
         a_f(k, row) = load_f32(a(k, row_at(a, row, get_target())));
         rows.define(a_f);
         const Expr columns = y.dim(0).max() + 1;
-        if (!on_gpu() || blocks.interleaved == 0) {
-            b.multiply(acc(col, row), a.width(), col, row, columns);
-        } else {
+        if (on_gpu() && blocks.interleaved != 0 && blocks.sums != BlockSums::kLanes) {
             b.require(a.width(), columns);
             if (blocks.sums == BlockSums::kWarps) {
                 acc(col, row) = sum_by_warps(a.width());
             } else {
-                multiply_interleaved(a.width());
+                multiply_unpacked(a.width());
             }
+        } else {
+            b.multiply(acc(col, row), a.width(), col, row, columns);
         }
         Expr sum = acc(col, row);
         if (on_gpu() && blocks.rounded && Type(type).bits() == 16) {
@@ -75,22 +73,10 @@ private:
         return get_target().has_gpu_feature();
     }
 
-    // By threads, whose words have four neighbours along k; or of weights that are unpacked first, along k.
-    void multiply_interleaved(const Expr &depth) {
+    // By weights that are unpacked first, along k.
+    void multiply_unpacked(const Expr &depth) {
         constexpr int kBlock = BlockWeights::kBlock, kLanes = BlockWeights::kLanes;
         const int columns = blocks.interleaved;
-        if (blocks.sums == BlockSums::kLanes) {
-            read_only_if(*this, depth > 0, {"a", b.name()});
-            PanelSums sums(*this, "gemm_q", depth, parts, number_or_open(kOpen, "turns", 1, 16), number_or_open(kOpen, "rounds", 0, 1));
-            const PanelWeights w(b, "w", {sums.turn, sums.part}, sums.block(sums.turn, sums.part));
-            a_part(sums.member, sums.half, sums.group, sums.turn, sums.part, sums.row) = a_f(sums.at(sums.place()), sums.row);
-            sums.define(partial, gathered, [&](const PanelPlace &p) {
-                const Expr weight = w.element(p.member, p.group, p.half, p.turn, p.part, sums.lane, sums.panel);
-                return std::vector<Expr>{a_part(p.member, p.half, p.group, p.turn, p.part, sums.row) * weight};
-            });
-            acc(col, row) = sums.sum(0, col % columns, col / columns, row);
-            return;
-        }
         Var block("block");
         const PanelWeights w(b, "w", {block}, block);
         w_f(k, col) = w.element(k % 4, k % kLanes / 4, k % kBlock / kLanes, k / kBlock, col % columns, col / columns);
@@ -103,7 +89,7 @@ private:
         std::vector<std::string> of_depth = b.inputs();
         of_depth.emplace_back("a");
         read_only_if(*this, depth > 0, of_depth);
-        PanelProducts sums(WarpTurn::of(b), depth, parts, number_or_open(kOpen, "turns", 1, 16));
+        PanelProducts sums(WarpTurn::of(b), depth, blocks.parts, number_or_open(kOpen, "turns", 1, 16));
         const Type of_factors = type == Float(32) ? BFloat(16) : Type(type);
         const PanelFactors w(b, "w", {sums.turn, sums.part}, sums.block(), sums.blocks, of_factors);
         a_part(sums.element, sums.group, sums.turn, sums.part, sums.row) =

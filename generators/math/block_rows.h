@@ -42,6 +42,17 @@ public:
         return rows_(k, row);
     }
 
+    /** Nothing of them, nor of the inputs that are read along, is read where they have no elements. Of several products of them the first says it for all:
+     * of two requirements with the same condition Halide keeps one. */
+    void read_with_depth(Halide::Internal::GeneratorBase &generator, const Halide::Expr &depth) {
+        if (!is_said_) {
+            std::vector<std::string> read = inputs_;
+            read.push_back(name_);
+            read_only_if(generator, depth > 0, read, granted_);
+        }
+        is_said_ = true;
+    }
+
     /** Defines them in 8 bits, if no other product has. `zero`: what stands for 0 in weights, if it is the same for all. `group`: what a
      * SIMD lane has of a block, of which there are sums then; 0: sums are those of all that a scale is of. */
     void quantise(Halide::Internal::GeneratorBase &generator, const Halide::Expr &depth, const Halide::Type &type,
@@ -50,9 +61,7 @@ public:
         if (in_8_bits_) {
             return;
         }
-        std::vector<std::string> read = inputs_;
-        read.push_back(name_);
-        read_only_if(generator, depth > 0, read, granted_);
+        read_with_depth(generator, depth);
         in_8_bits_.emplace(name_);
         in_8_bits_->define([&](const Expr &k, const Expr &r) { return rows_(k, r); }, depth, type);
         const bool by_group = weights.zero_of(0, 0).defined();
@@ -96,6 +105,7 @@ public:
 private:
     std::string name_;
     Granted granted_;
+    bool is_said_ = false;
     std::vector<std::string> inputs_;
     Halide::Func rows_, sum_, minimum_;
     std::optional<QuantizedRows> in_8_bits_;

@@ -17,6 +17,8 @@
 #include "math/blocks.h"
 #include "math/elements.h"
 #include "math/number.h"
+#include "math/open_number.h"
+#include "math/panel_weights.h"
 
 namespace halyard {
 
@@ -37,6 +39,8 @@ public:
     Halide::GeneratorParam<BlockSums> sums{"sums", BlockSums::kLanes, block_sums()};
     /** Of formats that begin with q: blocks of so many columns are interleaved, by halyard_interleave_blocks; 0: none are. */
     Number interleaved{"interleaved", 0, 0, 32};
+    /** On CUDA, of few rows: threads, or warps of them, that share the depth. */
+    Number parts{"parts", 8, 1, 32};
 };
 
 class LinearBlocks : public BlockWeights {
@@ -53,6 +57,7 @@ public:
         rounded_ = params.rounded;
         activations_ = params.activations;
         sums_ = params.sums;
+        parts_ = params.parts;
         interleave(params.interleaved);
         BlockWeights::add_to(generator, name, params.format, params.group_size, params.zero_points,
                              rounded_ ? std::optional<Type>(storage_type(type)) : std::nullopt);
@@ -89,6 +94,8 @@ public:
             FuncRef(acc) += rows(r, row) * weight_at(r, min(col, columns - 1));
         } else if (activations_ == Activations::kInt8) {
             BlockProduct(funcs_, *this, rows).add_to(*generator_, acc, depth, col, row, columns, sums_, target_);
+        } else if (interleaved() != 0 && target_.has_gpu_feature()) {
+            add_by_threads(acc, rows, depth, col, row);
         } else if (interleaved() != 0) {
             add_interleaved(acc, rows, depth, col, row);
         } else if (sums_ == BlockSums::kColumns) {
@@ -126,6 +133,23 @@ private:
         quarter(col, row, part) += rows(r.y * kBlock + at, row) * w_block(col, at, r.y);
         acc = 0.0f;
         acc = own_sum(Expr(acc), quarter(column, given_row, parts), target_);
+    }
+
+    // On CUDA, as Funcs partial, gathered and row_part that begin with the name of the weights' Funcs (math/panel_weights.h).
+    void add_by_threads(Halide::FuncRef acc, const BlockRows &rows, const Halide::Expr &depth, const Halide::Expr &column,
+                        const Halide::Expr &given_row) const {
+        using namespace Halide;
+        rows_->read_with_depth(*generator_, depth);
+        PanelSums sums(*generator_, BlockWeights::name(), depth, parts_, number_or_open(kOpen, "turns", 1, 16),
+                       number_or_open(kOpen, "rounds", 0, 1));
+        const PanelWeights w(*this, funcs_, {sums.turn, sums.part}, sums.block(sums.turn, sums.part));
+        Func row_part = named("row_part");
+        row_part(sums.member, sums.half, sums.group, sums.turn, sums.part, sums.row) = rows(sums.at(sums.place()), sums.row);
+        sums.define(named("partial"), named("gathered"), [&](const PanelPlace &p) {
+            const Expr weight = w.element(p.member, p.group, p.half, p.turn, p.part, sums.lane, sums.panel);
+            return std::vector<Expr>{row_part(p.member, p.half, p.group, p.turn, p.part, sums.row) * weight};
+        });
+        acc = sums.sum(0, column % interleaved(), column / interleaved(), given_row);
     }
 
     void add_in_columns(Halide::FuncRef acc, const BlockRows &rows, const Halide::Expr &depth, const Halide::Expr &column,
@@ -167,6 +191,7 @@ private:
     bool rounded_ = false;
     Activations activations_ = Activations::kExact;
     BlockSums sums_ = BlockSums::kLanes;
+    int parts_ = 1;
     Halide::Var col{"col"}, row{"row"}, k{"k"}, part{"part"}, block{"block"};
 };
 

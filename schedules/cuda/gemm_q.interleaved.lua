@@ -27,6 +27,6 @@ return schedule "gemm_q" {
 
   apply = function(k, p)
     if p.rounds == 1 then k["b_" .. p.format .. "_interleaved"]:prefetch_at_launch(p.turns) end
-    gemm_q.by_threads(k.y, k.partial, k.gathered, p, { weights = { gemm_q.weights(k, "w") }, a = k.a_part })
+    gemm_q.by_threads(k.y, p, { gemm_q.product(k, "w") })
   end,
 }

@@ -24,18 +24,25 @@ local words = { q8_0 = 2, f16 = 4, bf16 = 4, f32 = 8 }
 --
 -- With one round, which is all of the depth, weights become f32 first, which waits for nothing where they are said to be constant.
 --
--- y       the Func of the results        partial, gathered    the sums of parts of the depth (generators/math/panel_weights.h)
--- p       interleaved: columns of a panel        near: of a thread        rows: of a strip        parts        format
---         turns: blocks that are loaded together        rounds: 1 or, for any depth, 0
--- o       weights: what weights() gives for each matrix        a: the Func of the rows        factors: one that they are multiplied by
-function gemm_q.by_threads(y, partial, gathered, p, o)
+-- y         the Func of the results        p    interleaved: columns of a panel        near: of a thread        rows: of a strip        parts
+--           format        turns: blocks that are loaded together        rounds: 1 or, for any depth, 0
+-- products  what they are computed of, as product() gives them: the same rows and columns of each
+function gemm_q.by_threads(y, p, products)
   local along = p.interleaved // p.near -- threads side by side, in the shape of those of the sums
   y:split("col", p.interleaved, "guard", "panel", "column")
   y:split("row", p.rows, "guard", "strip", "row_in_strip")
   y:split("column", along, "auto", "column_y", "column_x")
   y:reorder("column_x", "column_y", "row_in_strip", "panel", "strip")
   y:gpu_blocks { "panel", "strip" }:gpu_threads { "column_x", "column_y", "row_in_strip" }:never_partition_all()
+  for _, product in ipairs(products) do gemm_q.sums_by_threads(y, p, product) end
+end
 
+-- The sums of a product, at the panels of the Func that they are summed for.
+--
+-- product   partial, gathered: the sums of parts of the depth (generators/math/panel_weights.h)        row: the rows' Func
+--           weights: what weights() gives for each matrix that they are summed of        factors: a Func that rows are multiplied by
+function gemm_q.sums_by_threads(y, p, product)
+  local partial, gathered, along = product.partial, product.gathered, p.interleaved // p.near
   gathered:compute_at(y, "panel"):store_in "gpu_shared"
   gathered:bound_extent("lane", p.interleaved):bound_extent("panel", 1):bound_extent("row", p.rows)
   gathered:split("lane", along, "auto", "column_y", "column_x")
@@ -65,7 +72,7 @@ function gemm_q.by_threads(y, partial, gathered, p, o)
   local function in_thread(func, user, loop, turns)
     return func:compute_at(user, loop):store_in "register":never_partition_all():bound_extent("turn", turns):unroll "turn"
   end
-  for _, w in ipairs(o.weights) do
+  for _, w in ipairs(product.weights) do
     local user, round = first and w.element or partial, first and "lanes" or "k_w"
     local function loaded(func, bytes)
       in_thread(func, user, round, p.turns):bound_extent("byte", bytes):bound_extent("panel", 1):vectorize "byte"
@@ -98,11 +105,11 @@ function gemm_q.by_threads(y, partial, gathered, p, o)
     if not first then of_lanes(w.element, "k_x") end
   end
   local ahead = p.turns > 1 or first -- else there are rows enough to have registers full
-  for _, func in ipairs(o.factors and { o.a, o.factors } or { o.a }) do
+  for _, func in ipairs(product.factors and { product.row, product.factors } or { product.row }) do
     in_thread(func, partial, ahead and "k_w" or "k_y", p.turns):bound_extent("member", 4):bound_extent("half", ahead and 2 or 1)
     func:bound_extent("group", 1):bound_extent("part", 1):vectorize("member"):unroll "half"
   end
-  o.a:bound_extent("row", p.rows):unroll "row"
+  product.row:bound_extent("row", p.rows):unroll "row"
 end
 
 -- Computes a Func of few rows by warps, on the tensor cores: a warp has some columns, eight rows or sixteen, and some of the depth in
@@ -216,7 +223,14 @@ function gemm_q.by_warps(k, p, o)
   k.w_scale:bound_extent("lane", near):bound_extent("panel", 1):unroll "lane"
 end
 
--- The Funcs of a matrix whose names begin so (generators/math/panel_weights.h), for by_threads().
+-- A product whose Funcs' names begin as those of its weights do, for by_threads().
+function gemm_q.product(k, name)
+  return {
+    partial = k[name .. "_partial"], gathered = k[name .. "_gathered"], row = k[name .. "_row_part"], weights = { gemm_q.weights(k, name) },
+  }
+end
+
+-- The Funcs of a matrix whose names begin so (generators/math/panel_weights.h).
 function gemm_q.weights(k, name)
   local function maybe(part) return k:has(name .. part) and k[name .. part] or nil end
   local numbers = {}
@@ -234,8 +248,9 @@ end
 -- its panel's weights again, and has less to do. Of one row, a thread has registers for several blocks of the depth, and for all of a
 -- short one. A row's result is the same bits in each.
 function gemm_q.versions_of_few(k, p, target)
-  local m, depth, columns = k.y:dim(1):extent(), (k:has "x" and k.x or k.a):dim(0):extent(), k.y:dim(0):extent()
-  local matrices = k:has "w_up_bytes" and 2 or 1
+  local y, x = k:has "q" and k.q or k.y, k:has "x" and k.x or k.a
+  local m, depth, columns = y:dim(1):extent(), x:dim(0):extent(), y:dim(0):extent()
+  local matrices = (k:has "w_up_bytes" or k:has "w_k_bytes") and 2 or 1 -- of which k and v together may have as many columns as q
   -- Whether a call is at most `blocks` panels of a matrix with strips of so many rows each; one strip is `first`.
   local function fits(rows, blocks, first)
     local condition = m:at_most(rows)

@@ -100,7 +100,7 @@ inline void settle_formats(Assignments &build) {
     } else if (build["format"] == "int4" || build["format"] == "int8") {
         build["format"] = build["format"] == "int8" ? "q4_k" : "q6_k";
     }
-    if (is_float(build["format"])) {
+    if (is_float(build["format"]) || (is_interleaved(variant_of(build)) && build["target"] == "cuda")) {  // by rows as they are
         build.erase("activations");
     }
     if (build["format"] != "int4" && build["format"] != "int8") {

@@ -35,9 +35,6 @@ public:
         if (variant == "panels") {  // of integers
             build.erase("rounded");
         }
-        if (is_interleaved(variant) && build["target"] == "cuda") {  // by rows as they are
-            build.erase("activations");
-        }
         settle_formats(build);
         if (build["activation"] == "log_relu") {  // what may be less than it is would be more times a negative scale
             build["order"] = kUsual;

@@ -314,6 +314,26 @@ def interleaved_cases():
                 lambda a, b_q8_0_interleaved: multiply(cut_to_tf32(a), cut_to_tf32(weights_of_blocks(b_q8_0_interleaved))),
                 lambda d: {"y": (d["m"], d["n"])}, [dict(m=m, n=n, k=k) for m, n, k in ((70, 64, 96), (300, 2048, 1024))], schedule="tf32",
                 types=("float32",), tolerance=4)
+    def of_columns(names, d):
+        bytes_of_blocks = INTERLEAVED * (SCALE + OF_BLOCK)
+        return {"x": ((d["m"], d["k"]), "type"),
+                **{f"w_{name}_q8_0_interleaved": ((-(-d["n"] // INTERLEAVED), d["k"] // OF_BLOCK, bytes_of_blocks), interleaved_blocks) for name in names}}
+
+    def products(x, weights):
+        return [multiply(x, weights_of_blocks(w)) for w in weights]
+
+    def swiglu(x, w_gate_q8_0_interleaved, w_up_q8_0_interleaved):
+        gate, up = products(x, (w_gate_q8_0_interleaved, w_up_q8_0_interleaved))
+        return gate / (1 + (-gate).exp()) * up
+
+    def projections(x, w_q_q8_0_interleaved, w_k_q8_0_interleaved, w_v_q8_0_interleaved):
+        return products(x, (w_q_q8_0_interleaved, w_k_q8_0_interleaved, w_v_q8_0_interleaved))
+    of_blocks = {"weights": "blocks", **params}
+    few = [dict(m=m, n=n, k=k) for m, n, k in ((1, 4096, 4096), (3, 64, 96), (7, 2048, 1024))]
+    yield extra("swiglu", "blocks interleaved", of_blocks, lambda d: of_columns(("gate", "up"), d), swiglu, lambda d: {"y": (d["m"], d["n"])}, few,
+                schedule="interleaved", types=("float32",))
+    yield extra("qkv_projection", "blocks interleaved", of_blocks, lambda d: of_columns("qkv", d), projections,
+                lambda d: {name: (d["m"], d["n"]) for name in "qkv"}, few, schedule="interleaved", types=("float32",))
 
 
 def others_of_table():

@@ -26,6 +26,7 @@ return schedule "product" {
   apply = function(k, p)
     local weights = { gemm_q.weights(k, "w") }
     if k:has "w_up_bytes" then table.insert(weights, gemm_q.weights(k, "w_up")) end
-    gemm_q.by_threads(k.y, k.partial, k.gathered, p, { weights = weights, a = k.x_f, factors = k:has "norm_f" and k.norm_f })
+    local factors = k:has "norm_f" and k.norm_f
+    gemm_q.by_threads(k.y, p, { { partial = k.partial, gathered = k.gathered, weights = weights, row = k.x_f, factors = factors } })
   end,
 }
