@@ -1,5 +1,5 @@
--- The three projections of few rows with weights in interleaved blocks (halyard_interleave_blocks), without tensor cores: all that takes time
--- is to read the weights. Each is a kernel as gemm_q.interleaved.lua has it.
+-- The three projections of few rows with weights in interleaved blocks (halyard_interleave_blocks), without tensor cores: all that takes
+-- time is to read the weights. Each is a kernel as gemm_q.interleaved.lua has it.
 
 local gemm_q = require "lib.gpu_gemm_q"
 

@@ -1,5 +1,5 @@
--- SwiGLU of few rows with weights in interleaved blocks (halyard_interleave_blocks), without tensor cores: all that takes time is to read the
--- weights. A block of threads has the same panel of gate and of up, one after the other, each as gemm_q.interleaved.lua has it.
+-- SwiGLU of few rows with weights in interleaved blocks (halyard_interleave_blocks), without tensor cores: all that takes time is to read
+-- the weights. A block of threads has the same panel of gate and of up, one after the other, each as gemm_q.interleaved.lua has it.
 
 local gemm_q = require "lib.gpu_gemm_q"
 local rows = require "lib.gpu_rows"

@@ -24,8 +24,9 @@ local words = { q8_0 = 2, f16 = 4, bf16 = 4, f32 = 8 }
 --
 -- With one round, which is all of the depth, weights become f32 first, which waits for nothing where they are said to be constant.
 --
--- y         the Func of the results        p    interleaved: columns of a panel        near: of a thread        rows: of a strip        parts
---           format        turns: blocks that are loaded together        rounds: 1 or, for any depth, 0
+-- y         the Func of the results
+-- p         interleaved: columns of a panel        near: of a thread        rows: of a strip        parts        format
+--           turns: blocks that are loaded together        rounds: 1 or, for any depth, 0
 -- products  what they are computed of, as product() gives them: the same rows and columns of each
 function gemm_q.by_threads(y, p, products)
   local along = p.interleaved // p.near -- threads side by side, in the shape of those of the sums
