@@ -7,6 +7,7 @@
 #include <Halide.h>
 
 #include "math/elements.h"
+#include "math/own_rounding.h"
 #include "math/own_scale.h"
 #include "math/quantize.h"
 
@@ -68,6 +69,7 @@ public:
             residual_out->dim(1).set_bounds(y.dim(1).min(), y.height());
         }
         h(col, row) = v;
+        const Target target = get_target();
         const Expr n = cast<float>(x.width());
         RDom r(0, x.width(), "col");
         Expr first = h(0, row);
@@ -76,10 +78,10 @@ public:
             of_first(row) += h(r_first, row);
             first = of_first(row);
         }
-        const Expr from_first = h(r, row) - first;
+        const Expr from_first = own_difference(h(r, row), first, target);
         sum(row) += from_first;
         const Expr shift = sum(row) / n;
-        mean(row) = first + shift;
+        mean(row) = own_sum(first, shift, target);
         if (statistics == Statistics::kTwoPass) {
             const Expr d = h(r, row) - mean(row);
             sum_sq(row) += d * d;
@@ -93,9 +95,9 @@ public:
             inv_std(row) = 1.0f / sqrt(abs(var) + eps);
         }
         const auto normed = [&](const Expr &at) {
-            return (h(at, row) - mean(row)) * inv_std(row) * load_f32(weight(at)) + load_f32(bias(at));
+            return own_product(h(at, row) - mean(row), inv_std(row), target) * load_f32(weight(at)) + load_f32(bias(at));
         };
-        y(col, row) = own_scale ? own_scale(normed, 1.0f, col, row, x.width(), y, get_target()) : stored(normed(col), get_target());
+        y(col, row) = own_scale ? own_scale(normed, 1.0f, col, row, x.width(), y, target) : stored(normed(col), target);
     }
 
 private:
