@@ -15,6 +15,7 @@ HEAVY = ("exp", "log", "tanh", "erf", "gelu", "pow", "sigmoid", "softplus", "sin
          "asinh", "acosh", "atanh", "div", "sqrt", "mod", "fmod")
 MOST_NODES = 48   # of a group: Halide takes longer for large ones
 MOST_INPUTS = 16
+MOST_JOINED = 64  # arrays that one kernel puts behind each other, by a loop each
 MOST_WRITTEN = 2000  # operations of a result that is written out: a value that is read twice stands there twice, with all that it is made of
 
 
@@ -77,7 +78,8 @@ def written_out(nodes):
 
 
 def of_origins(graph):
-    """A group a node of the model; where more than one of its values is used elsewhere, or several of its nodes are products, one for each node."""
+    """A group a node of the model; where more than one of its values is used elsewhere, several of its nodes are products, or it puts many arrays behind
+    each other, one for each node."""
     consumers = graph.consumers()
     by_origin = {}
     for node in graph.nodes:
@@ -86,7 +88,8 @@ def of_origins(graph):
     for nodes in by_origin.values():
         members = set(nodes)
         used = [n for n in nodes if n.output in graph.outputs or any(c not in members for c in consumers.get(n.output, []))]
-        if len(used) == 1 and used[0] is nodes[-1] and sum(n.reduces and n.op != "reduce" for n in nodes) < 2:
+        joined = sum(len(n.inputs) for n in nodes if n.op == "concat")
+        if len(used) == 1 and used[0] is nodes[-1] and sum(n.reduces and n.op != "reduce" for n in nodes) < 2 and joined <= MOST_JOINED:
             groups.append(Group(nodes))
         else:
             groups.extend(Group([n]) for n in nodes)
