@@ -47,7 +47,6 @@ public:
     void generate() {
         add_requirement(groups >= 1 && x.dim(2).extent() % groups == 0, "group_norm: x has", x.dim(2).extent(), "channels, which",
                         Expr(groups), "groups must divide");
-        const Target target = get_target();
         const Expr channels = x.dim(2).extent() / groups;
         const Expr count = cast<float>(x.dim(0).extent() * x.dim(1).extent() * channels);
         if (parts != 0) {
@@ -56,21 +55,21 @@ public:
             RDom r({{x.dim(0).min(), x.dim(0).extent()}, {x.dim(1).min(), x.dim(1).extent()}, {0, channels}}, "pixel");
             const Expr v = load_f32(x(r.x, r.y, x.dim(2).min() + g * channels + r.z, n));
             // Two passes, and distances from the first element, as layer_norm has by default: a large mean costs no digits.
-            sum(g, n) += own_difference(v, first(channels), target);
-            mean(g, n) = own_sum(first(channels), sum(g, n) / count, target);
+            sum(g, n) += v - first(channels);
+            mean(g, n) = first(channels) + sum(g, n) / count;
             sum_sq(g, n) += (v - mean(g, n)) * (v - mean(g, n));
         }
         inv_std(g, n) = 1.0f / sqrt(sum_sq(g, n) / count + eps);
         const Expr group = (c - x.dim(2).min()) / channels;
-        channel_scale(c, n) = own_product(inv_std(group, n), load_f32(weight(c)), target);
+        channel_scale(c, n) = own_product(inv_std(group, n), load_f32(weight(c)), get_target());
         channel_shift(c, n) = load_f32(bias(c));
         normalised(w, h, c, n) = (load_f32(x(w, h, c, n)) - mean(group, n)) * channel_scale(c, n) + channel_shift(c, n);
         Expr v = normalised(w, h, c, n);
         if (activation != Activation::kNone) {
-            activated(w, h, c, n) = activate(activation, v, target);
+            activated(w, h, c, n) = activate(activation, v, get_target());
             v = activated(w, h, c, n);
         }
-        y(w, h, c, n) = stored(v, target);
+        y(w, h, c, n) = stored(v, get_target());
     }
 
 private:
@@ -89,18 +88,18 @@ private:
         const Expr v = load_f32(x(r.x, r.y, real, n));
         const auto count = [&](const Expr &p) { return cast<float>(clamp(channels - p * of_part, 0, of_part) * pixels); };
         // Means are distances from the group's first element until they are one.
-        part_sum(part, g, n) += own_difference(v, first(channels), get_target());
+        part_sum(part, g, n) += v - first(channels);
         part_mean(part, g, n) = part_sum(part, g, n) / max(count(part), 1.0f);
-        const Expr distance = v - own_sum(first(channels), part_mean(part, g, n), get_target());
+        const Expr distance = v - (first(channels) + part_mean(part, g, n));
         part_sq(part, g, n) += distance * distance;
         of_parts(part, g, n) = Tuple(part_mean(part, g, n), part_sq(part, g, n));
 
         RDom p(0, parts, "part");
         sum(g, n) += of_parts(p, g, n)[0] * count(p);
         const Expr shift = sum(g, n) / cast<float>(channels * pixels);
-        mean(g, n) = own_sum(first(channels), shift, get_target());
+        mean(g, n) = first(channels) + shift;
         const Expr moved = of_parts(p, g, n)[0] - shift;
-        sum_sq(g, n) += of_parts(p, g, n)[1] + own_product(moved, moved, get_target()) * count(p);
+        sum_sq(g, n) += of_parts(p, g, n)[1] + moved * moved * count(p);
     }
 
     Var w{"w"}, h{"h"}, c{"c"}, g{"g"}, n{"n"}, part{"part"};

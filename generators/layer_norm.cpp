@@ -69,7 +69,6 @@ public:
             residual_out->dim(1).set_bounds(y.dim(1).min(), y.height());
         }
         h(col, row) = v;
-        const Target target = get_target();
         const Expr n = cast<float>(x.width());
         RDom r(0, x.width(), "col");
         Expr first = h(0, row);
@@ -78,10 +77,10 @@ public:
             of_first(row) += h(r_first, row);
             first = of_first(row);
         }
-        const Expr from_first = own_difference(h(r, row), first, target);
+        const Expr from_first = h(r, row) - first;
         sum(row) += from_first;
         const Expr shift = sum(row) / n;
-        mean(row) = own_sum(first, shift, target);
+        mean(row) = first + shift;
         if (statistics == Statistics::kTwoPass) {
             const Expr d = h(r, row) - mean(row);
             sum_sq(row) += d * d;
@@ -95,9 +94,10 @@ public:
             inv_std(row) = 1.0f / sqrt(abs(var) + eps);
         }
         const auto normed = [&](const Expr &at) {
-            return own_product(h(at, row) - mean(row), inv_std(row), target) * load_f32(weight(at)) + load_f32(bias(at));
+            // Not so within sums, which the compiler would add up element by element.
+            return own_product(h(at, row) - mean(row), inv_std(row), get_target()) * load_f32(weight(at)) + load_f32(bias(at));
         };
-        y(col, row) = own_scale ? own_scale(normed, 1.0f, col, row, x.width(), y, target) : stored(normed(col), target);
+        y(col, row) = own_scale ? own_scale(normed, 1.0f, col, row, x.width(), y, get_target()) : stored(normed(col), get_target());
     }
 
 private:

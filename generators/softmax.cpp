@@ -7,7 +7,6 @@
 #include "math/compare.h"
 #include "math/elements.h"
 #include "math/exp.h"
-#include "math/own_rounding.h"
 #include "math/quantize.h"
 
 namespace {
@@ -62,8 +61,7 @@ public:
         row_max(row) = max(row_max(row), logits(r, row));
         // exp(-inf - -inf) would be NaN: where all is masked, subtract 0.
         const Expr top = select(is_minus_infinity_f32(row_max(row)), 0.0f, row_max(row));
-        // Of what was compared, and 0 for the largest: not a sum of scaled logit, mask and top in another order.
-        const Expr below_top = own_difference(logits(col, row), top, get_target());
+        const Expr below_top = logits(col, row) - top;
         weight(col, row) = exp_nonpositive_f32(below_top, get_target());
         row_sum(row) += weight(r, row);
         Expr result;

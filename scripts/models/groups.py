@@ -77,6 +77,11 @@ def written_out(nodes):
     return total
 
 
+def joined_by(nodes):
+    """How many arrays they put behind each other."""
+    return sum(len(n.inputs) for n in nodes if n.op == "concat")
+
+
 def of_origins(graph):
     """A group a node of the model; where more than one of its values is used elsewhere, several of its nodes are products, or it puts many arrays behind
     each other, one for each node."""
@@ -88,8 +93,8 @@ def of_origins(graph):
     for nodes in by_origin.values():
         members = set(nodes)
         used = [n for n in nodes if n.output in graph.outputs or any(c not in members for c in consumers.get(n.output, []))]
-        joined = sum(len(n.inputs) for n in nodes if n.op == "concat")
-        if len(used) == 1 and used[0] is nodes[-1] and sum(n.reduces and n.op != "reduce" for n in nodes) < 2 and joined <= MOST_JOINED:
+        products = sum(n.reduces and n.op != "reduce" for n in nodes)
+        if len(used) == 1 and used[0] is nodes[-1] and products < 2 and joined_by(nodes) <= MOST_JOINED:
             groups.append(Group(nodes))
         else:
             groups.extend(Group([n]) for n in nodes)
@@ -145,6 +150,9 @@ class Fusing:
             return None
         if len(group.nodes) + len(other.nodes) > MOST_NODES or len(set(group.inputs + other.inputs)) > MOST_INPUTS:
             group.why = "the consumer's group is full"
+            return None
+        if joined_by(group.nodes) and joined_by(other.nodes) and joined_by(group.nodes + other.nodes) > MOST_JOINED:
+            group.why = "the consumer puts many arrays behind each other"
             return None
         if written_out(group.nodes + other.nodes) > max(MOST_WRITTEN, written_out(other.nodes)):
             group.why = "the consumer would write its expression out too many times"
