@@ -8,6 +8,7 @@
 
 #include "math/activation.h"
 #include "math/elements.h"
+#include "math/own_rounding.h"
 #include "math/quantize.h"
 
 namespace {
@@ -44,16 +45,17 @@ public:
     }
 
     void generate() {
-        channel_scale(c) = (*weight)(c) * (1.0f / sqrt((*variance)(c) + *eps));
-        channel_shift(c) = (*bias)(c) - (*mean)(c)*channel_scale(c);
+        const Target target = get_target();
+        channel_scale(c) = own_product((*weight)(c), 1.0f / sqrt((*variance)(c) + *eps), target);
+        channel_shift(c) = own_difference((*bias)(c), own_product((*mean)(c), channel_scale(c), target), target);
         const std::vector<Var> at = layout == Layout::kNhwc ? std::vector<Var>{c, w, h, n} : std::vector<Var>{w, h, c, n};
         normalised(at) = load_f32((*x)(std::vector<Expr>(at.begin(), at.end()))) * channel_scale(c) + channel_shift(c);
         Expr v = normalised(at);
         if (activation != Activation::kNone) {
-            activated(at) = activate(activation, v, get_target());
+            activated(at) = activate(activation, v, target);
             v = activated(at);
         }
-        (*y)(at) = stored(v, get_target());
+        (*y)(at) = stored(v, target);
     }
 
 private:

@@ -5,6 +5,7 @@
 #include "math/activation.h"
 #include "math/elements.h"
 #include "math/log.h"
+#include "math/own_rounding.h"
 
 namespace {
 
@@ -42,10 +43,10 @@ public:
     void generate() {
         Expr v = load_f32(x(col, row));
         if (add_scale) {
-            v = step(scaled, v * *scale);
+            v = step(scaled, own_product(v, *scale, get_target()));
         }
         if (add_bias) {
-            v = step(biased, v + load_f32((*bias)(col)));
+            v = step(biased, own_sum(v, load_f32((*bias)(col)), get_target()));
         }
         if (activation == Activation::kLogRelu) {
             v = step(logarithm, log_f32(step(activated, activate(Activation::kRelu, v, get_target()))));
@@ -53,7 +54,7 @@ public:
             v = step(activated, activate(activation, v, get_target(), type));
         }
         if (add_residual) {
-            v = v + load_f32((*residual)(col, row));
+            v = own_sum(v, load_f32((*residual)(col, row)), get_target());
         }
         y(col, row) = store_as(type, v);
     }

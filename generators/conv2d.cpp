@@ -13,6 +13,7 @@
 #include "math/elements.h"
 #include "math/number.h"
 #include "math/open_number.h"
+#include "math/own_rounding.h"
 #include "math/unread.h"
 
 namespace {
@@ -87,15 +88,17 @@ public:
         if (gather == Gather::kOpen) {
             v = select(number_or_open(kOpen, "gathered", 0, 1) == 1, gathered(), v);
         }
-        if (add_scale || add_bias) {
-            v = v * (add_scale ? Expr((*scale)(o, g)) : 1.0f) + (add_bias ? load_f32((*bias)(o, g)) : 0.0f);
+        const Target target = get_target();
+        if (add_scale || add_bias) {  // each rounded by itself, whatever loop the sums are in
+            v = add_scale ? own_product(v, (*scale)(o, g), target) : v;
+            v = add_bias ? own_sum(v, load_f32((*bias)(o, g)), target) : v;
             linear(o, g, w, h, n) = v;
             v = linear(o, g, w, h, n);
         }
         const Expr skip = residual ? load_f32((*residual)(o, g, w, h, n)) : Expr();
-        activated(o, g, w, h, n) = activate(activation, add_residual == Residual::kBefore ? v + skip : v, get_target(), type);
+        activated(o, g, w, h, n) = activate(activation, add_residual == Residual::kBefore ? own_sum(v, skip, target) : v, target, type);
         v = activated(o, g, w, h, n);
-        y(o, g, w, h, n) = store_as(type, add_residual == Residual::kAfter ? v + skip : v);
+        y(o, g, w, h, n) = store_as(type, add_residual == Residual::kAfter ? own_sum(v, skip, target) : v);
         constrain();
     }
 

@@ -16,6 +16,7 @@
 #include "math/elements.h"
 #include "math/number.h"
 #include "math/open_number.h"
+#include "math/own_rounding.h"
 #include "math/quantize.h"
 
 namespace {
@@ -123,20 +124,22 @@ public:
             zero_sum(o, g) = (zero + offset) * (*weight_sum)(o, g);
             sum -= zero_sum(o, g);
         }
-        sum_scale(o, g) = *x_scale * (*weight_scale)(o, g);
-        Expr v = cast<float>(sum) * sum_scale(o, g);
+        // Each rounded by itself, whatever loop the sums are in.
+        const Target target = get_target();
+        sum_scale(o, g) = own_product(*x_scale, (*weight_scale)(o, g), target);
+        Expr v = own_product(cast<float>(sum), sum_scale(o, g), target);
         if (add_bias) {
-            v += (*bias)(o, g);
+            v = own_sum(v, (*bias)(o, g), target);
         }
         linear(o, g, w, h, n) = v;
         v = linear(o, g, w, h, n);
         const Expr skip = residual ? residual.at({o, g, w, h, n}) : Expr();
-        activated(o, g, w, h, n) = activate(activation, add_residual == Residual::kBefore ? v + skip : v, get_target());
+        activated(o, g, w, h, n) = activate(activation, add_residual == Residual::kBefore ? own_sum(v, skip, target) : v, target);
         v = activated(o, g, w, h, n);
         if (add_residual == Residual::kAfter) {
-            v += skip;
+            v = own_sum(v, skip, target);
         }
-        y(o, g, w, h, n) = stored(v, get_target());
+        y(o, g, w, h, n) = stored(v, target);
         constrain_images(x, y, window);
         if (packed) {
             constrain_packed_filter(*weight, kernel, panel, x.dim(0).extent());

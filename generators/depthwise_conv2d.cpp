@@ -7,6 +7,7 @@
 #include "math/activation.h"
 #include "math/elements.h"
 #include "math/number.h"
+#include "math/own_rounding.h"
 #include "math/window.h"
 
 namespace {
@@ -59,15 +60,17 @@ public:
         acc(c, w, h, n) += pixel(c, window.at(w, tap.x), window.at(h, tap.y), n) * weight_f(c, tap.x, tap.y);
 
         Expr v = acc(c, w, h, n);
-        if (add_scale || add_bias) {
-            v = v * (add_scale ? Expr((*scale)(c)) : 1.0f) + (add_bias ? load_f32((*bias)(c)) : 0.0f);
+        const Target target = get_target();
+        if (add_scale || add_bias) {  // each rounded by itself, whatever loop the sums are in
+            v = add_scale ? own_product(v, (*scale)(c), target) : v;
+            v = add_bias ? own_sum(v, load_f32((*bias)(c)), target) : v;
             linear(c, w, h, n) = v;
             v = linear(c, w, h, n);
         }
         const Expr skip = residual ? load_f32((*residual)(c, w, h, n)) : Expr();
-        activated(c, w, h, n) = activate(activation, add_residual == Residual::kBefore ? v + skip : v, get_target());
+        activated(c, w, h, n) = activate(activation, add_residual == Residual::kBefore ? own_sum(v, skip, target) : v, target);
         v = activated(c, w, h, n);
-        y(c, w, h, n) = store_as(type, add_residual == Residual::kAfter ? v + skip : v);
+        y(c, w, h, n) = store_as(type, add_residual == Residual::kAfter ? own_sum(v, skip, target) : v);
 
         for (int d : {1, 2}) {
             x.dim(d).set_min(0);

@@ -26,6 +26,7 @@
 #include "generate.h"
 #include "measure.h"
 #include "offers.h"
+#include "common/cut_off_file.h"
 #include "common/read_line.h"
 #include "common/utf8.h"
 
@@ -256,6 +257,9 @@ int main(int argc, char **argv) {
         std::fputs(halyard_apps::visible(message.str(), "\n").c_str(), stderr);
         return code == 0 ? 0 : kUsage;
     }
+    const std::string cut_off = fmt::format("{}: {}: has become shorter while it was read: put another in its place by renaming that\n",
+                                            offers().name, halyard_apps::visible(options.model, ""));
+    halyard_apps::end_where_a_file_is_cut_off(cut_off.c_str(), kFailure);
     try {
         run(options);
         return 0;

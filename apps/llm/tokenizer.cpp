@@ -8,7 +8,7 @@
 #include <limits>
 #include <queue>
 #include <stdexcept>
-#include <tuple>
+#include <utility>
 
 #include "common/utf8.h"
 
@@ -16,7 +16,7 @@ namespace halyard_llm {
 
 namespace {
 
-constexpr size_t kMostTokens = 1 << 22;
+constexpr size_t kMostTokens = 1 << 22, kMostBytesOfToken = 1 << 16;
 const char *const kSpace = "\xE2\x96\x81";  // U+2581, which scored vocabularies have for a space
 
 /** The code points by which GPT-2's vocabularies write bytes: those that can be seen stand for themselves. */
@@ -140,7 +140,11 @@ Tokenizer::Tokenizer(const Gguf &file) {
     }
     ids_.reserve(tokens_.size());
     for (size_t i = 0; i < tokens_.size(); i++) {
+        if (tokens_[i].size() > kMostBytesOfToken) {
+            file.fail(fmt::format("token {} has {} bytes, and {} are the most", i, tokens_[i].size(), kMostBytesOfToken));
+        }
         ids_.emplace(tokens_[i], int32_t(i));
+        longest_ = std::max(longest_, tokens_[i].size());
     }
     read_kinds(file);
     bytes_.assign(256, -1);
@@ -227,16 +231,17 @@ void Tokenizer::read_specials(const Gguf &file) {
             ends_.push_back(token);
         }
     }
+    std::vector<std::pair<std::string_view, int32_t>> specials, own;
     for (size_t i = 0; i < tokens_.size(); i++) {
         if ((kinds_[i] == kControl || kinds_[i] == kOwn) && !tokens_[i].empty()) {
-            specials_.push_back(int32_t(i));
+            specials.emplace_back(tokens_[i], int32_t(i));
+        }
+        if (kinds_[i] == kOwn && !tokens_[i].empty()) {
+            own.emplace_back(tokens_[i], int32_t(i));
         }
     }
-    // By their first byte, and the longest first.
-    std::sort(specials_.begin(), specials_.end(), [&](int32_t a, int32_t b) {
-        const std::string_view x = tokens_[size_t(a)], y = tokens_[size_t(b)];
-        return std::tuple(uint8_t(x[0]), y.size(), a) < std::tuple(uint8_t(y[0]), x.size(), b);
-    });
+    specials_ = LongestNames(std::move(specials));
+    own_ = LongestNames(std::move(own));
 }
 
 int32_t Tokenizer::find(const std::string &name) const {
@@ -255,11 +260,7 @@ void Tokenizer::begin(std::vector<int32_t> *tokens) const {
 }
 
 void Tokenizer::encode(std::string_view text, bool special, std::vector<int32_t> *tokens) const {
-    std::array<std::pair<size_t, size_t>, 256> of_byte{};
-    for (size_t i = 0; i < specials_.size(); i++) {
-        auto &range = of_byte[uint8_t(tokens_[size_t(specials_[i])][0])];
-        range = {range.second == 0 ? i : range.first, i + 1};
-    }
+    const LongestNames &names = special ? specials_ : own_;
     size_t begin = 0;
     bool first = true;
     const auto flush = [&](size_t end) {
@@ -269,22 +270,14 @@ void Tokenizer::encode(std::string_view text, bool special, std::vector<int32_t>
         }
     };
     for (size_t at = 0; at < text.size();) {
-        int32_t found = -1;
-        const auto [low, high] = of_byte[uint8_t(text[at])];
-        for (size_t i = low; i < high && found < 0; i++) {
-            const int32_t token = specials_[i];
-            const std::string_view name = tokens_[size_t(token)];
-            if ((special || kinds_[size_t(token)] == kOwn) && text.compare(at, name.size(), name) == 0) {
-                found = token;
-            }
-        }
+        const auto [found, bytes] = names.at_begin_of(text.substr(at));
         if (found < 0) {
             at++;
             continue;
         }
         flush(at);
         tokens->push_back(found);
-        at += tokens_[size_t(found)].size();
+        at += bytes;
         begin = at;
     }
     flush(text.size());
@@ -360,7 +353,8 @@ void Tokenizer::encode_scored(std::string_view text, std::vector<int32_t> *token
     }
     link(&symbols);
     join_all(&symbols, [&](const Symbol &l, const Symbol &r, int32_t *token) {
-        const auto found = ids_.find(text.substr(l.begin, l.bytes + r.bytes));
+        const bool may_be = l.bytes + r.bytes <= longest_;
+        const auto found = may_be ? ids_.find(text.substr(l.begin, l.bytes + r.bytes)) : ids_.end();
         if (found == ids_.end()) {
             return std::numeric_limits<double>::infinity();
         }

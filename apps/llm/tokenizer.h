@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "gguf.h"
+#include "longest_names.h"
 #include "pieces.h"
+#include "common/keyed_hash.h"
 
 namespace halyard_llm {
 
@@ -56,12 +58,13 @@ private:
 
     std::vector<std::string_view> tokens_;
     std::vector<uint8_t> kinds_;
-    std::unordered_map<std::string_view, int32_t> ids_;
-    std::vector<int32_t> specials_;  // longest name first
+    std::unordered_map<std::string_view, int32_t, halyard_apps::KeyedHash> ids_;
+    size_t longest_ = 0;           // bytes of a token
+    LongestNames specials_, own_;  // of both kinds, and of those that any text may hold
     std::vector<int32_t> ends_;
     bool scored_ = false, add_begin_ = false, space_first_ = false;
     PieceRules rules_ = PieceRules::kGpt2;
-    std::unordered_map<uint64_t, std::pair<int32_t, int32_t>> merges_;  // of two tokens: rank and what they become
+    std::unordered_map<uint64_t, std::pair<int32_t, int32_t>, halyard_apps::KeyedHash> merges_;  // of two tokens: rank and what they become
     std::vector<float> scores_;
     int32_t begin_ = -1, unknown_ = -1;
     std::vector<int32_t> bytes_;  // the tokens of single bytes; -1: none

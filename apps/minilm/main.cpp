@@ -21,6 +21,7 @@
 #include "backend.h"
 #include "bench.h"
 #include "embed_lines.h"
+#include "common/cut_off_file.h"
 #include "common/utf8.h"
 
 namespace {
@@ -172,6 +173,11 @@ int main(int argc, char **argv) {
             flush_output();
             return 0;
         }
+        const std::string cut_off =
+            fmt::format("minilm: {}: a file has become shorter while it was read: put another in its place by renaming "
+                        "that\n",
+                        halyard_apps::visible(options.model, ""));
+        halyard_apps::end_where_a_file_is_cut_off(cut_off.c_str(), exit_failure);
         return run(options);
     } catch (const std::bad_alloc &) {
         print_error("out of memory; a smaller --batch needs less");

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "words.h"
+#include "common/keyed_hash.h"
 
 namespace minilm {
 
@@ -32,7 +33,7 @@ public:
     void split(const Word &word, std::vector<int32_t> *ids) const;
 
 private:
-    using Pieces = std::unordered_map<std::string_view, int32_t>;
+    using Pieces = std::unordered_map<std::string_view, int32_t, halyard_apps::KeyedHash>;
 
     std::string path_;
     std::string text_;  // The file; the keys below are views of it.

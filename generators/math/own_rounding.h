@@ -22,12 +22,21 @@ inline Halide::Expr own_product(const Halide::Expr &a, const Halide::Expr &b) {
     return Call::make(a.type(), Call::strict_mul, {a, b}, Call::PureIntrinsic);
 }
 
+/** a - b, likewise. */
+inline Halide::Expr own_difference(const Halide::Expr &a, const Halide::Expr &b) {
+    using namespace Halide::Internal;
+    return Call::make(a.type(), Call::strict_sub, {a, b}, Call::PureIntrinsic);
+}
+
 /** The same where LLVM compiles; what compiles kernels for a GPU keeps to the order that is written. */
 inline Halide::Expr own_sum(const Halide::Expr &a, const Halide::Expr &b, const Halide::Target &target) {
     return target.has_gpu_feature() ? a + b : own_sum(a, b);
 }
 inline Halide::Expr own_product(const Halide::Expr &a, const Halide::Expr &b, const Halide::Target &target) {
     return target.has_gpu_feature() ? a * b : own_product(a, b);
+}
+inline Halide::Expr own_difference(const Halide::Expr &a, const Halide::Expr &b, const Halide::Target &target) {
+    return target.has_gpu_feature() ? a - b : own_difference(a, b);
 }
 
 /** Makes the order of an expression the only one: inner products of three factors, inner sums of three terms and one of two products in a sum are
@@ -73,7 +82,7 @@ private:
             return own_sum(inner->a, inner->b);
         }
         const Sub *inner = x.as<Sub>();
-        return inner ? Call::make(x.type(), Call::strict_sub, {inner->a, inner->b}, Call::PureIntrinsic) : x;
+        return inner ? own_difference(inner->a, inner->b) : x;
     }
 
     template<typename Op>

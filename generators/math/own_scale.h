@@ -13,6 +13,7 @@
 
 #include <Halide.h>
 
+#include "math/own_rounding.h"
 #include "math/quantize.h"
 
 namespace halyard {
@@ -90,7 +91,7 @@ public:
             peak_(of) = 0;
             peak_(of) = max(peak_(of), magnitude(unsafe_promise_clamped(at, 0, cols - 1)));
         }
-        const Expr largest = reinterpret<float>(peak_(of)) * factor;
+        const Expr largest = own_product(reinterpret<float>(peak_(of)), factor, target);
         (*scales_)(of) = own_scale_of(output_, largest);
         inv_scale_(of) = inverse_own_scale(output_, largest);
         const int rows_at = int(of.size()) - 1;
@@ -98,7 +99,7 @@ public:
         if (scaling_ == ScaleOf::kBlock) {
             scales_->dim(0).set_bounds(0, (cols + (kScaleBlock - 1)) / kScaleBlock);
         }
-        return quantize(output_, element(col) * factor, inv_scale_(of_col), 0, target);
+        return quantize(output_, own_product(element(col), factor, target), inv_scale_(of_col), 0, target);
     }
 
 private:

@@ -87,7 +87,11 @@ end
 -- y         the output
 -- more      sums: rows of x + residual are what is held; a_row_each: a block has to have one row; scales: as own_scales() has them
 function rows.versions(x, y, p, target, more)
-  if p.threads > 0 then return { {} } end
+  if p.threads > 0 then
+    -- The last block has the last rows. A row alone has a warp, which adds up as fewer threads do not.
+    if p.block_rows == 1 or p.invariant and p.threads < 32 then return { {} } end
+    return { { when = y:dim(1):extent():at_least(p.block_rows) }, { threads = 32, block_rows = 1 } }
+  end
   local cols, bytes, vector, versions = x:dim(0):extent(), grid.bytes_of[x:type()], grid.vector_of(x), {}
   local function add(list, condition)
     for _, v in ipairs(list) do
@@ -222,6 +226,7 @@ end
 -- statistics     Funcs over [row] that a peak needs: of one row, where Halide would make a range of that of y and that of the scales
 function rows.own_scales(k, o, statistics)
   if not k:has "inv_scale" then return end
+  if (o.rows or 1) > 1 then error "block_rows: rows with scales of their own have a block each, so take block_rows=1" end
   for _, func in ipairs(statistics or {}) do func:bound_extent("row", 1) end
   if k:has "row_scale" then
     rows.blocks_around(k.row_scale, {}, o)

@@ -15,6 +15,7 @@ HEAVY = ("exp", "log", "tanh", "erf", "gelu", "pow", "sigmoid", "softplus", "sin
          "asinh", "acosh", "atanh", "div", "sqrt", "mod", "fmod")
 MOST_NODES = 48   # of a group: Halide takes longer for large ones
 MOST_INPUTS = 16
+MOST_JOINED = 64  # arrays that one kernel puts behind each other, by a loop each
 MOST_WRITTEN = 2000  # operations of a result that is written out: a value that is read twice stands there twice, with all that it is made of
 
 
@@ -76,8 +77,14 @@ def written_out(nodes):
     return total
 
 
+def joined_by(nodes):
+    """How many arrays they put behind each other."""
+    return sum(len(n.inputs) for n in nodes if n.op == "concat")
+
+
 def of_origins(graph):
-    """A group a node of the model; where more than one of its values is used elsewhere, or several of its nodes are products, one for each node."""
+    """A group a node of the model; where more than one of its values is used elsewhere, several of its nodes are products, or it puts many arrays behind
+    each other, one for each node."""
     consumers = graph.consumers()
     by_origin = {}
     for node in graph.nodes:
@@ -86,7 +93,8 @@ def of_origins(graph):
     for nodes in by_origin.values():
         members = set(nodes)
         used = [n for n in nodes if n.output in graph.outputs or any(c not in members for c in consumers.get(n.output, []))]
-        if len(used) == 1 and used[0] is nodes[-1] and sum(n.reduces and n.op != "reduce" for n in nodes) < 2:
+        products = sum(n.reduces and n.op != "reduce" for n in nodes)
+        if len(used) == 1 and used[0] is nodes[-1] and products < 2 and joined_by(nodes) <= MOST_JOINED:
             groups.append(Group(nodes))
         else:
             groups.extend(Group([n]) for n in nodes)
@@ -142,6 +150,9 @@ class Fusing:
             return None
         if len(group.nodes) + len(other.nodes) > MOST_NODES or len(set(group.inputs + other.inputs)) > MOST_INPUTS:
             group.why = "the consumer's group is full"
+            return None
+        if joined_by(group.nodes) and joined_by(other.nodes) and joined_by(group.nodes + other.nodes) > MOST_JOINED:
+            group.why = "the consumer puts many arrays behind each other"
             return None
         if written_out(group.nodes + other.nodes) > max(MOST_WRITTEN, written_out(other.nodes)):
             group.why = "the consumer would write its expression out too many times"

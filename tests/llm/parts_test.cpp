@@ -5,13 +5,18 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "chat.h"
 #include "dequantize.h"
 #include "gguf_builder.h"
+#include "longest_names.h"
 #include "pieces.h"
 #include "sampler.h"
 #include "text_stream.h"
@@ -126,6 +131,97 @@ TEST_CASE("pieces with scores") {
     Tokens begin;
     tiny.tokenizer.begin(&begin);
     CHECK(begin == Tokens{1});
+}
+
+// Names that are each other's beginnings, and one that two tokens have.
+TEST_CASE("the longest name that a text begins with") {
+    const std::vector<std::string_view> names = {"<a>", "<ab", "<", "<abc>", "b", "<a>", "\xC3\xA9", "<a"};
+    std::vector<std::pair<std::string_view, int32_t>> tokens;
+    for (size_t i = 0; i < names.size(); i++) {
+        tokens.emplace_back(names[i], int32_t(i));
+    }
+    const LongestNames longest(tokens);
+    const auto token = [&](std::string_view text) { return longest.at_begin_of(text).first; };
+    CHECK(token("<a>b") == 0);
+    CHECK(token("<abc>") == 3);
+    CHECK(token("<abc") == 1);
+    CHECK(token("<abd") == 1);
+    CHECK(token("<ac") == 7);
+    CHECK(token("<") == 2);
+    CHECK(token("<<a>") == 2);
+    CHECK(token("bb") == 4);
+    CHECK(token("\xC3\xA9") == 6);
+    CHECK(token("\xC3") == -1);
+    CHECK(token("a") == -1);
+    CHECK(token("") == -1);
+    CHECK(longest.at_begin_of("<abc>x").second == 5);
+    CHECK(LongestNames().at_begin_of("<a>").first == -1);
+}
+
+namespace {
+
+double seconds_of_processor() {
+    return double(std::clock()) / CLOCKS_PER_SEC;
+}
+
+}  // namespace
+
+// Each took the square of its number, minutes of these and days of as many as a file may have.
+TEST_CASE("a vocabulary that is made to be slow") {
+    const double begin = seconds_of_processor();
+    SECTION("merges that share a place of the standard library's table") {
+        constexpr uint64_t kMerges = 100000;
+        std::unordered_map<uint64_t, int> table;
+        table.reserve(kMerges);
+        const uint64_t places = table.bucket_count();
+        // Token i, and one from `kMerges` on: (i 2^32 + it) is the same modulo `places`.
+        std::vector<std::string> names(kMerges + places), merges;
+        for (uint64_t i = 0; i < kMerges; i++) {
+            const uint64_t right = kMerges + (places - ((i << 32) + kMerges) % places) % places;
+            names[i] = "l" + std::to_string(i);
+            names[right] = "r" + std::to_string(i);
+            merges.push_back(names[i] + " " + names[right]);
+        }
+        for (uint64_t i = 0; i < kMerges; i++) {
+            names.push_back("l" + std::to_string(i) + "r" + std::to_string(i));
+        }
+        for (size_t i = 0; i < names.size(); i++) {
+            names[i] = names[i].empty() ? "unused" + std::to_string(i) : names[i];
+        }
+        GgufBuilder file;
+        file.string("tokenizer.ggml.model", "gpt2");
+        file.strings("tokenizer.ggml.tokens", names);
+        file.strings("tokenizer.ggml.merges", merges);
+        CHECK(TinyTokenizer(file).tokenizer.size() == int(names.size()));
+    }
+    SECTION("names that may stand anywhere, all of one beginning") {
+        constexpr int kNames = 50000;
+        std::vector<std::string> names;
+        std::vector<int32_t> kinds;
+        for (int i = 0; i < kNames; i++) {
+            names.push_back("a" + std::to_string(i));
+            kinds.push_back(4);
+        }
+        names.emplace_back("a");
+        kinds.push_back(1);
+        GgufBuilder file;
+        file.string("tokenizer.ggml.model", "gpt2");
+        file.strings("tokenizer.ggml.tokens", names);
+        file.array<int32_t>("tokenizer.ggml.token_type", 5, kinds);
+        file.strings("tokenizer.ggml.merges", {"a a"});
+        const Tokens tokens = TinyTokenizer(file).encode(std::string(100000, 'a') + "499991");
+        REQUIRE(tokens.size() == 100000);
+        CHECK(tokens.back() == 49999);
+    }
+    CHECK(seconds_of_processor() - begin < 5);
+}
+
+TEST_CASE("a token that is longer than any text wants is an error") {
+    GgufBuilder file;
+    file.string("tokenizer.ggml.model", "gpt2");
+    file.strings("tokenizer.ggml.tokens", {"a", std::string(65537, 'a')});
+    file.strings("tokenizer.ggml.merges", {"a a"});
+    CHECK_THROWS_WITH(TinyTokenizer(file), Catch::Contains("token 1 has 65537 bytes"));
 }
 
 TEST_CASE("a question cannot end its message") {

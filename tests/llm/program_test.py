@@ -239,6 +239,19 @@ class Program(unittest.TestCase):
             os.close(writing)
 
     @unittest.skipUnless(REAL, "scripts/setup brings the model")
+    def test_a_file_that_becomes_shorter_is_an_error(self):
+        path = pathlib.Path(self.folder.name) / "cut off.gguf"
+        path.write_bytes(self.models["llama"].read_bytes())
+        with subprocess.Popen([PROGRAM, "--model", path, "--chat", "-n", "5"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as program:
+            program.stdin.write(b"the user\n")
+            program.stdin.flush()
+            program.stdout.read(1)  # the model is read
+            os.truncate(path, 64)
+            said = program.communicate(b"the user\n" * 3, timeout=60)[1].decode()
+        self.assertEqual(program.returncode, 1, said)
+        self.assertIn("cut off.gguf: has become shorter while it was read", said)
+
     def test_ctrl_c_ends_an_answer_and_not_the_conversation(self):
         talk = subprocess.Popen([PROGRAM, "--model", REAL, "--chat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         os.set_blocking(talk.stdout.fileno(), False)

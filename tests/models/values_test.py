@@ -80,6 +80,18 @@ class Values(Compile):
         for y in others:
             np.testing.assert_array_equal(y, np.minimum(z, 0.5))
 
+    def test_many_arrays_behind_each_other(self):
+        """More than one kernel puts behind each other."""
+        names = [("a", "b")[i % 2] for i in range(66)]
+        path = support.save(self.folder / "many.onnx", [helper.make_node("Concat", names, ["wide"], axis=1)],
+                            [("a", FLOAT, ["n", 3]), ("b", FLOAT, ["n", 2])], [("wide", FLOAT, ["n", 165])])
+        done = support.halyard("compile", path, "--name", "mlp", "-o", self.folder / "out")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("2 groups", done.stdout + done.stderr)
+        x = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": -np.ones([2, 2], np.float32)}
+        wide, = support.Model(self.folder / "out", "mlp")(x, n=2)
+        np.testing.assert_array_equal(wide, np.concatenate([x[n] for n in names], 1))
+
     def test_rows_from_the_end(self):
         """CumSum of a row, from either end, with and without the element itself; slices that go backwards along the one row there is."""
         ways = [(e, r) for e in (0, 1) for r in (0, 1)]

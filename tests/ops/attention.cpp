@@ -18,13 +18,14 @@ namespace {
 struct Tolerance {
     int d, keys;
     double rounding;  // of weights
+    double least;     // half of the distance of weights near 0
 
     double logit(double sum_abs, double added_abs) const {
         return (d + 5) * sum_abs + 6 * added_abs;
     }
-    double result(double worst_logit, double spread, double mean_abs) const {
+    double result(double worst_logit, double spread, double mean_abs, double values_abs) const {
         const double weight = worst_logit + 4 + 2 * std::min(spread, 90.0);
-        return ((2 * weight + 2 * keys + 8) * kRoundoff + 2 * rounding) * mean_abs + 1e-37;
+        return ((2 * weight + 2 * keys + 8) * kRoundoff + 2 * rounding) * mean_abs + least * values_abs + 1e-37;
     }
 };
 
@@ -198,7 +199,8 @@ private:
                                 : p.is("type", "bfloat16")                               ? 0x1p-16
                                 : p.is("type", "float16") && p.is("softmax", "rescaled") ? 0x1p-11
                                                                                          : 0;
-        const Tolerance tolerance{d, keys, rounding};
+        // Two numbers in f16 that stand for a weight on a GPU end at 2^-24.
+        const Tolerance tolerance{d, keys, rounding, p.on_gpu && p.is("type", "float16") ? 0x1p-25 : 0};
         const double scale = p.scalar("scale", 1);
         const Tensor &q = p["q"], &k = cache_of(p, "k"), &v = cache_of(p, "v");
         const int length = p.has("lengths") ? int(p["lengths"](n)) : keys, position = position_of(p, i, length, false);
@@ -247,15 +249,16 @@ private:
             }
         }
         for (int c = 0; c < d; c++) {
-            double value = 0, mean_abs = 0;
+            double value = 0, mean_abs = 0, values_abs = 0;
             for (int key = 0; key < keys && !none; key++) {
                 if (sees[size_t(key)]) {
                     const double product = weights[size_t(key)] / sum * v(c, key, hk, n);
                     value += product;
                     mean_abs += std::fabs(product);
+                    values_abs += std::fabs(v(c, key, hk, n)) / sum;
                 }
             }
-            out.push_back({value, none ? 0 : tolerance.result(worst, top - bottom, mean_abs)});
+            out.push_back({value, none ? 0 : tolerance.result(worst, top - bottom, mean_abs, values_abs)});
         }
     }
 

@@ -511,16 +511,27 @@ std::string check_build(const OpTest &test, const std::string &op, const Assignm
     return check_cases(test, op, choices, test.cases(choices), rotation, seen);
 }
 
+std::string check_taken(const OpTest &test, const std::string &op, const Assignments &choices, int rotation, std::string *refused) {
+    return check_cases(test, op, choices, test.cases(choices), rotation, nullptr, refused);
+}
+
 std::string check_cases(const OpTest &test, const std::string &op, const Assignments &choices, const std::vector<Case> &cases, int rotation,
-                        Accuracies *seen) {
+                        Accuracies *seen, std::string *refused) {
     const CompiledKernel kernel = build(op, choices);
     int wrong = 0, number = 0;
     std::string text;
+    const auto counts = [&](const std::string &problem) {
+        if (refused && is_refusal(problem)) {
+            *refused += "\n  " + problem;
+            return false;
+        }
+        return !problem.empty();
+    };
     for (const auto &c : cases) {
         auto placement = Placement((rotation + number) % kPlacements);
         placement = c.whole && placement == Placement::kWindow ? Placement::kDense : placement;
         const std::string problem = check_case(test, find_op(op), kernel, c, placement, uint64_t(100 * number), seen);
-        if (!problem.empty() && wrong++ < 4) {
+        if (counts(problem) && wrong++ < 4) {
             text += "\n  " + problem;
         }
         number++;
@@ -528,8 +539,10 @@ std::string check_cases(const OpTest &test, const std::string &op, const Assignm
     if (const Case *c = case_for_views(find_op(op), kernel, cases)) {
         for (const Placement placement : views_of(kernel, rotation)) {
             const std::string problem = check_case(test, find_op(op), kernel, *c, placement, uint64_t(100 * number), seen);
-            wrong += problem.empty() ? 0 : 1;
-            text += problem.empty() ? "" : "\n  " + problem;
+            if (counts(problem)) {
+                wrong++;
+                text += "\n  " + problem;
+            }
             number++;
         }
     }

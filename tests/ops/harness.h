@@ -70,9 +70,12 @@ std::string check_empty(const OpTest &test, const halyard::Op &op, const halyard
  * first that fails. To `seen` it adds how far results are off. */
 std::string check_build(const OpTest &test, const std::string &op, const Assignments &choices, int rotation, Accuracies *seen = nullptr);
 
+/** The same of a build that takes some sizes only: what it refuses goes to `refused`, a line a call, and is not wrong. */
+std::string check_taken(const OpTest &test, const std::string &op, const Assignments &choices, int rotation, std::string *refused);
+
 /** The same of these cases. */
 std::string check_cases(const OpTest &test, const std::string &op, const Assignments &choices, const std::vector<Case> &cases, int rotation,
-                        Accuracies *seen = nullptr);
+                        Accuracies *seen = nullptr, std::string *refused = nullptr);
 
 }  // namespace ops_test
 

@@ -340,6 +340,13 @@ TEST_CASE("swiglu: same bits as searches tune it") {
     }
 }
 
+// The largest of a row, its factor and 1 / 127, multiplied in two orders.
+TEST_CASE("rms_norm: same bits as searches tune it") {
+    const Assignments choices = {{"schedule", "rms_norm"}, {"type", "float32"}, {"add_residual", "true"}, {"output", "int8"},
+                                 {"scaling", "row"},       {"set.accum", "4"},  {"set.rows", "16"},       {"target", "host"}};
+    CHECK(check_same_bits(rms_norm_test(), "rms_norm", choices, kRowsOnHost) == "");
+}
+
 #define HALYARD_OP(name, ...)                                                                                                              \
     TEST_CASE(#name ": same bits") {                                                                                                       \
         check_host(name##_test(), #name);                                                                                                  \

@@ -176,6 +176,27 @@ class Calls(unittest.TestCase):
         y.flags.writeable = False
         self.refuses(ValueError, "rms_norm: y is read-only", floats(2, 8), floats(8), out=y)
 
+        class Mine:
+            def __init__(self, whole):
+                self.whole = whole
+
+            def __dlpack_device__(self):
+                return (1, 0)
+
+            def __dlpack__(self, **named):
+                return self.whole.__dlpack__(**named)
+
+        class Older(Mine):
+            def __dlpack__(self, stream=None):
+                return self.whole.__dlpack__(stream=stream)
+
+        self.refuses(ValueError, "rms_norm: y is read-only", floats(2, 8), floats(8), out=Mine(y))
+        self.assertTrue((y == 1).all())
+        for kind in (Mine, Older):
+            x = floats(2, 8)
+            self.norm(kind(x), floats(8), out=kind(x2 := 3 * floats(2, 8)))
+            self.assertTrue(np.allclose(x2, 1))
+
     def test_names(self):
         self.refuses(TypeError, 'there is no argument "weigth"; there are x, weight, eps, y, out; did you mean "weight"', floats(2, 8), weigth=floats(8))
         self.refuses(TypeError, "rms_norm: weight is missing", floats(2, 8))

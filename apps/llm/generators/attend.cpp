@@ -31,7 +31,7 @@ public:
 
     Input<Buffer<float, 2>> qkv{"qkv"};            // [d, (heads + 2 key_heads) tokens]
     Input<Buffer<float, 3>> angles{"angles"};      // [pairs, 2, tokens]: cosines and sines of their positions
-    Input<Buffer<int32_t, 1>> lengths{"lengths"};  // [tokens]: tokens in the cache with this one, the last; from 1 to keys
+    Input<Buffer<int32_t, 1>> lengths{"lengths"};  // [tokens]: tokens in the cache with this one, the last; clamped to 1 and keys
     Input<Buffer<void>> cache{"cache"};            // [d, 2 key_heads places + heads]: a row a token of each key head, keys and then values
     Input<int> key_heads{"key_heads"}, keys{"keys"};  // `keys` of the cache are looked at: as many as the length, or more
     Input<int> window{"window"};                      // keys that a query sees, its own among them
@@ -71,11 +71,21 @@ public:
         add_requirement(key_heads > 0 && heads > 0 && heads % key_heads == 0, "attend:", heads, "heads of queries, and", key_heads,
                         "of keys");
         add_requirement(keys > 0 && keys <= of_head, "attend:", keys, "keys of a cache that has", of_head);
+        add_requirement(window > 0, "attend: a window of", window, "keys, and a query sees its own at least");
         if (several) {
             add_requirement(tokens <= kMostTokens && tokens * of_token == qkv.dim(1).extent(), "attend:", qkv.dim(1).extent(),
                             "rows of heads are not of", tokens, "tokens, of which", kMostTokens, "are the most");
             add_requirement(*first_results >= 0 && 2 * key_heads * of_head + (*first_results + tokens) * heads <= rows,
                             "attend: a slot has", rows, "rows, too few for its keys and values and the results");
+            for (int i = 0; i < kMostTokens; i++) {
+                const Expr slot_of_token = *slots[size_t(i)];
+                add_requirement(i >= tokens || (slot_of_token >= 0 && slot_of_token < cache.dim(2).extent()), "attend: token", i,
+                                "has slot", slot_of_token, "of", cache.dim(2).extent());
+            }
+        } else {
+            add_requirement(of_token == qkv.dim(1).extent(), "attend: lengths has", tokens, "elements, and is of one token");
+            add_requirement(2 * key_heads * of_head + heads == rows, "attend:", rows, "rows are not a result of each of", heads,
+                            "heads behind keys and values of", key_heads);
         }
 
         // A row of the results is a head of queries, a key or a value; all of them do what the first do.
@@ -132,7 +142,7 @@ public:
             together(i, row, slot) = undef(type);
             together(i, to, slot_to) = store_as(type, result(i, r));
             lengths.dim(0).set_stride(Expr());
-            cache.dim(2).set_min(0);
+            cache.dim(2).set_bounds(0, together.dim(2).extent());
             together.dim(2).set_min(0);
         } else {
             together(i, row) = undef(type);

@@ -113,6 +113,9 @@ private:
 
     void define_together(const Expr &heads, const Expr &of_keys, const Expr &tokens) {
         const Expr rows = together->dim(1).extent(), places = (rows - heads * tokens) / max(2 * of_keys, 1);
+        add_requirement(of_keys > 0 && heads > 0, "turn:", heads, "heads of queries, and", of_keys, "of keys");
+        add_requirement(places >= 0 && 2 * of_keys * places + heads * tokens == rows, "turn:", rows, "rows are not those of", tokens,
+                        "tokens of", heads, "heads behind keys and values of", of_keys);
         (*together)(i, place) = undef(cache_type);
         RDom r({{0, heads + 2 * of_keys}, {0, tokens}}, "r");
         const Expr at = positions(r.y);

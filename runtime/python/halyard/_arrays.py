@@ -91,8 +91,12 @@ def _on_cuda(array):
 
 
 def _export(array):
-    """Of anything with __dlpack__, ready for the default stream."""
-    return array.__dlpack__(stream=1) if _on_cuda(array) else array.__dlpack__()
+    """Of anything with __dlpack__, ready for the default stream, in a version that says what is read-only."""
+    stream = {"stream": 1} if _on_cuda(array) else {}
+    try:
+        return array.__dlpack__(max_version=(1, 0), **stream)  # which says whether it may be written
+    except TypeError:  # of a library that knows no versions
+        return array.__dlpack__(**stream)
 
 
 def _jax(jax):

@@ -2,6 +2,7 @@
 
 import numpy as np
 from graph import MOST
+from groups import MOST_JOINED
 
 from lowering.builder import content_of, op
 from lowering.elementwise import cast_to
@@ -92,10 +93,17 @@ def concat(b, c):
         if v.rank != len(shape) or not all(d == axis or b.same(s, t, c.place) for d, (s, t) in enumerate(zip(shape, v.shape))):
             c.fail(f"shapes {b.shown([c[0].shape, v.shape])} do not go together")
     parts = [v for v in c.inputs if v.shape[axis] != 0]
-    if len(parts) == 1:
-        return parts[0]
-    shape[axis] = sum((v.shape[axis] for v in parts), Size.of(0))
-    return b.add("concat", parts, shape, c[0].type, axis=axis)
+
+    def joined(parts):
+        if len(parts) == 1:
+            return parts[0]
+        shape[axis] = sum((v.shape[axis] for v in parts), Size.of(0))
+        return b.add("concat", parts, list(shape), c[0].type, axis=axis)
+
+    # Of more than one kernel's, what several have put together.
+    while len(parts) > MOST_JOINED:
+        parts = [joined(parts[i:i + MOST_JOINED]) for i in range(0, len(parts), MOST_JOINED)]
+    return joined(parts)
 
 
 @op("Split")
