@@ -238,6 +238,8 @@ class Writer:
             options.append("band = " + self.open("band", (2, 4, 8, 16, 32), 8, "rows of the image in a task"))
         else:
             options.append("task = " + self.open("task", (4, 8, 16, 32, 64), 16, "tiles in a task"))
+            if node.get("panel", 0) > 0:
+                options.append("block = " + self.open("block", (1, 2, 4, 8, 16), 2, "tasks whose rows stay in L2"))
         options.append("pixels = " + self.open("pixels", (0, 2, 4, 6, 7, 8, 9, 10, 12, 14), 0, "of a register tile; 0: what suits the registers"))
         width = node["shape"][-2] if self.rank > 2 else None
         options.append(f"width = {width}" if isinstance(width, int) else "width = nil")
