@@ -107,7 +107,7 @@ function windows.product(target, out, acc, o)
   local around = {}
   for i = 2, #o.sums do around[i - 1] = o.sums[i] end
   gemm.in_registers(acc, out, "part", {
-    col = "x0", row = "x1", columns = columns, lanes = lanes, k = o.sums[1], around = around, ahead = false,
+    col = "x0", row = "x1", columns = columns, lanes = lanes, k = o.sums[1], around = around, panel = o.panel, ahead = not o.narrow,
   })
   if o.narrow then acc:update(0):unroll(o.sums[1]) end
   if o.pad then

@@ -378,9 +378,11 @@ class Writer:
             lines.append(f'k.out0:fuse("{loop}", "{other}", "task_{other}")')
             loop = f"task_{other}"
         lines.append(f'k.out0:parallel("{loop}")')
+        # Of rows that are shorter than two vectors, no more than the next power of two.
+        wide = f"math.min(2 * lanes, {1 << (length - 1).bit_length()})" if isinstance(length, int) and length < 64 else "2 * lanes"
         for n in self.reductions:
             lines.append(f'k.{self.func_of(n)}:compute_at(k.out0, "{row}")')
-            lines.append(f'k.{self.func_of(n)}:update(0):atomic():vectorize("r", 2 * lanes, "guard")')
+            lines.append(f'k.{self.func_of(n)}:update(0):atomic():vectorize("r", {wide}, "guard")')
         # What several steps of a row read is computed once.
         for n in self.nodes.values():
             readers = [m for m in self.nodes.values() if n["name"] in m["in"]]
