@@ -15,9 +15,12 @@ local function pixels_of(most, width)
 end
 
 -- What lies outside of the tile: rows and images as jobs. `tiles` is the loop over tiles of a row.
+--
+-- A panel of the weights takes its turn at all rows of an image. Where the window is one pixel there is no image, and a panel takes a block
+-- of the pixels, which stay in L2 until all panels have read them: else each panel would read all of x from beyond it.
 local function outer(stage, o, inner, tiles, panel)
   local order = inner
-  local jobs
+  local jobs, block
   if o.rank > 2 then
     local band, row = stage:split("x2", o.band, "guard", "band", "row")
     table.insert(order, tiles)
@@ -25,11 +28,14 @@ local function outer(stage, o, inner, tiles, panel)
     jobs = { band }
     for d = 3, o.rank - 1 do table.insert(jobs, "x" .. d) end
   else
-    local task, step = stage:split(tiles, o.task, "guard", "task", "step")
+    local tasks, step = stage:split(tiles, o.task, "guard", "tasks", "step")
+    local task
+    block, task = stage:split(tasks, o.block, "guard", "block", "task")
     table.insert(order, step)
     jobs = { task }
   end
   table.insert(jobs, panel)
+  table.insert(jobs, block)
   for _, loop in ipairs(jobs) do table.insert(order, loop) end
   stage:reorder(table.unpack(order))
   local job = jobs[1]
@@ -82,6 +88,7 @@ end
 -- sums       loops of the sum, channels first
 -- narrow     x has few channels: they are unrolled
 -- planes     x lies channel by channel in memory
+-- band       rows of the image in a task; of two loops, task: tiles in a task, and block: tasks whose rows of x stay in L2
 -- pixels     of a register tile at most; 0: what suits the registers
 function windows.product(target, out, acc, o)
   local lanes = target:lanes "f32"
@@ -100,7 +107,7 @@ function windows.product(target, out, acc, o)
   local around = {}
   for i = 2, #o.sums do around[i - 1] = o.sums[i] end
   gemm.in_registers(acc, out, "part", {
-    col = "x0", row = "x1", columns = columns, lanes = lanes, k = o.sums[1], around = around, ahead = false,
+    col = "x0", row = "x1", columns = columns, lanes = lanes, k = o.sums[1], around = around, panel = o.panel, ahead = not o.narrow,
   })
   if o.narrow then acc:update(0):unroll(o.sums[1]) end
   if o.pad then

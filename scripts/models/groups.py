@@ -185,6 +185,8 @@ class Fusing:
             return "a reshape of it would divide by sizes of a call for each element"
         if len(group.nodes) == 1 and group.nodes[0].op == "transpose" and is_few_channels(value, consumers):
             return ""
+        if joins_within_rows(group.nodes[-1]) and any(n.op == "reshape" or n.op == "concat" and not joins_within_rows(n) for n in consumers):
+            return "in the consumer each element would ask which array it comes from"
         for n in consumers:
             if n.op in ("matmul", "conv", "conv_transpose", "pool", "cumsum", "arg"):
                 return f"a {n.op} reads its elements more than once"
@@ -232,6 +234,12 @@ class Fusing:
             other.nodes.append(out[0])
         for n in group.nodes:
             self.group_of[n] = other
+
+
+def joins_within_rows(node):
+    """A Concat of rows behind each other, long enough for vectors. By itself it is a copy for each of its arrays."""
+    shape = node.output.shape
+    return node.op == "concat" and node.attributes["axis"] == len(shape) - 1 and (shape[-1].number or 16) >= 16
 
 
 def divides_by_sizes(reshape, result):

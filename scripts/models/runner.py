@@ -58,7 +58,7 @@ int {name}_measure(const {name}_sizes *sizes, {name}_bytes *bytes);
  * memory with another array, or the call is an error. */
 int {name}_run(const {name}_model *model, const {name}_sizes *sizes, const {name}_arrays *arrays, void *workspace);
 
-/** The same, and how many seconds each of its {count} calls took, in the order of the report. */
+/** The same, and how many seconds each of its {count} calls took, in the order of the groups in the report that have a kernel. */
 int {name}_time(const {name}_model *model, const {name}_sizes *sizes, const {name}_arrays *arrays, void *workspace, double *seconds);
 
 #ifdef __cplusplus

@@ -238,6 +238,8 @@ class Writer:
             options.append("band = " + self.open("band", (2, 4, 8, 16, 32), 8, "rows of the image in a task"))
         else:
             options.append("task = " + self.open("task", (4, 8, 16, 32, 64), 16, "tiles in a task"))
+            if node.get("panel", 0) > 0:
+                options.append("block = " + self.open("block", (1, 2, 4, 8, 16), 2, "tasks whose rows stay in L2"))
         options.append("pixels = " + self.open("pixels", (0, 2, 4, 6, 7, 8, 9, 10, 12, 14), 0, "of a register tile; 0: what suits the registers"))
         width = node["shape"][-2] if self.rank > 2 else None
         options.append(f"width = {width}" if isinstance(width, int) else "width = nil")
@@ -376,9 +378,11 @@ class Writer:
             lines.append(f'k.out0:fuse("{loop}", "{other}", "task_{other}")')
             loop = f"task_{other}"
         lines.append(f'k.out0:parallel("{loop}")')
+        # Of rows that are shorter than two vectors, no more than the next power of two.
+        wide = f"math.min(2 * lanes, {1 << (length - 1).bit_length()})" if isinstance(length, int) and length < 64 else "2 * lanes"
         for n in self.reductions:
             lines.append(f'k.{self.func_of(n)}:compute_at(k.out0, "{row}")')
-            lines.append(f'k.{self.func_of(n)}:update(0):atomic():vectorize("r", 2 * lanes, "guard")')
+            lines.append(f'k.{self.func_of(n)}:update(0):atomic():vectorize("r", {wide}, "guard")')
         # What several steps of a row read is computed once.
         for n in self.nodes.values():
             readers = [m for m in self.nodes.values() if n["name"] in m["in"]]

@@ -253,6 +253,34 @@ class KnownForms(Compile):
             got = model({"x": x}, batch=batch, high=high, wide=width)[0]
             np.testing.assert_allclose(got, wanted, atol=4e-5 * np.abs(wanted).max(), err_msg=f"{batch} {high} {width}")
 
+    def test_heads_of_a_detector(self):
+        """Arrays of two levels behind each other, each of boxes and classes beside each other: a copy for each, without a question for each element.
+        Pixels of several blocks, panels of weights that they all read, and a softmax of rows shorter than a vector."""
+        rng = np.random.default_rng(11)
+        constants, weights = drawn_weights(rng)
+        constants += [("pixels", np.array([0, 27, -1], np.int64)), ("parts", np.array([20, 7], np.int64)), ("sides", np.array([0, 4, 5, -1], np.int64))]
+        nodes = [node("Conv", ["x", weights(40, 3, 3, 3)], "a", pads=[1] * 4), node("Relu", ["a"], "large"),
+                 node("MaxPool", ["large"], "small", kernel_shape=[2, 2], strides=[2, 2])]
+        for level in ("large", "small"):
+            nodes += [node("Conv", [level, weights(100, 40, 1, 1)], f"{level}_deep"), node("Relu", [f"{level}_deep"], f"{level}_relu"),
+                      node("Conv", [f"{level}_relu", weights(20, 100, 1, 1), weights(20)], f"{level}_boxes"),
+                      node("Conv", [f"{level}_relu", weights(7, 100, 1, 1), weights(7)], f"{level}_classes"),
+                      node("Concat", [f"{level}_boxes", f"{level}_classes"], f"{level}_both", axis=1),
+                      node("Reshape", [f"{level}_both", "pixels"], f"{level}_rows")]
+        nodes += [node("Concat", ["large_rows", "small_rows"], "all", axis=2),
+                  helper.make_node("Split", ["all", "parts"], ["boxes", "classes"], name="split", axis=1),
+                  node("Reshape", ["boxes", "sides"], "of_sides"), node("Softmax", ["of_sides"], "y", axis=2), node("Sigmoid", ["classes"], "z")]
+        self.model = support.save(self.folder / "mlp.onnx", nodes, [("x", FLOAT, ["batch", 3, "high", "wide"])],
+                                  [("y", FLOAT, ["batch", 4, 5, "anchors"]), ("z", FLOAT, ["batch", 7, "anchors"])], constants)
+        model = self.compiled()
+        apart = {re.search(r'"(\w+)"', n).group(1) for g in model.report["groups"] if g["kind"] == "concat" for n in g["nodes"]}
+        self.assertTrue({"large_both", "small_both", "all"} <= apart, apart)
+        self.assertEqual(sum(g["kind"] == "concat" for g in model.report["groups"]), 3)
+        for batch, high, wide in ((1, 33, 30), (3, 14, 17), (1, 2, 2)):
+            x = rng.standard_normal([batch, 3, high, wide]).astype(np.float32) / 64  # so that no softmax is of one element alone
+            for got, wanted in zip(model({"x": x}, batch=batch, high=high, wide=wide), self.wanted(x)):
+                np.testing.assert_allclose(got, wanted, atol=4e-5 * np.abs(wanted).max(), err_msg=f"{batch} {high} {wide}")
+
     def test_recurrent_layers(self):
         """LSTM, GRU and RNN against the formulas of ONNX in float64; their steps share kernels."""
         rng = np.random.default_rng(8)

@@ -53,7 +53,7 @@ class Groups(Compile):
 
     def explore(self, *arguments, start=subprocess.run, environment=None):
         return start([str(support.COMMAND), "explore", self.model, "-o", self.folder / "found", "--db", self.folder / "found.db", "--threads", "1",
-                      "--shape", "rows=4", "--budget", "60s", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                      "--shape", "rows=4", "--budget", "300s", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                      env={**os.environ, **(environment or {})})
 
     def test_explore(self):
