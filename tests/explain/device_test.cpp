@@ -14,8 +14,8 @@ using halyard::KernelResources;
 namespace {
 
 const std::string kNoDriver = "HALYARD_CUDA_DRIVER=/there/is/none.so";
-const Arguments kSoftmax = {"explain", "softmax",       "--target", "cuda-sm_90a", "--shape",  "rows=4096,cols=8192",
-                            "--param", "type=bfloat16", "--gpu",    "H200",        "--predict"};
+const Arguments kSoftmax = {"explain", "softmax", "--target", "cuda-sm_90a", "--shape", "rows=4096,cols=8192",
+                            "--gpu",   "H200",    "--predict"};
 
 Arguments with(Arguments all, const Arguments &more) {
     all.insert(all.end(), more.begin(), more.end());
@@ -61,7 +61,7 @@ TEST_CASE("Softmax for CUDA, fused and unfused, without a GPU", "[device]") {
     CHECK(j.at("device").at("name") == "NVIDIA H200");
     REQUIRE(j.at("schedules").size() == 2);
     const auto &fused = j.at("schedules")[0], &unfused = j.at("schedules")[1];
-    const double array = 4096.0 * 8192 * 2;
+    const double array = 4096.0 * 8192 * 4;
     // One kernel, which reads x and writes y.
     REQUIRE(fused.at("kernels").size() == 1);
     const auto &kernel = fused.at("kernels")[0];
@@ -90,7 +90,24 @@ TEST_CASE("Softmax for CUDA, fused and unfused, without a GPU", "[device]") {
     // The nest has the lines of the Lua.
     CHECK(contains(fused.at("nest").dump(), "cuda/softmax.lua"));
 
+    // The version that the call takes, and why.
+    const auto &version = fused.at("version");
+    INFO(version.dump(1));
+    const size_t taken = version.at("number").get<size_t>();
+    const std::string reason = version.at("why").at(0), reasons = version.at("why").dump();
+    CHECK(contains(reason, "Version " + std::to_string(taken) + " of " + std::to_string(version.at("all").size()) + ": "));
+    CHECK(contains(reason, "held=shared"));
+    CHECK(contains(reason, "taken because k.x:dim(0):extent() <= 24576, here 8192 <= 24576."));
+    CHECK(contains(reasons, "Versions 3 to 5 are not taken because this does not hold: k.y:dim(1):extent() <= 528, here 4096 <= 528."));
+    CHECK(contains(reasons, "is not taken because this does not hold: not (k.x:dim(0):extent() % 4 == 0 and "));
+    CHECK(contains(reasons, "is not taken because this does not hold: k.x:dim(0):extent() <= 7168, here 8192 <= 7168."));
+    // The first whose condition holds, by the list itself.
+    for (size_t i = 0; i < taken; i++) {
+        CHECK(version.at("all")[i].value("holds", true) == (i == taken - 1));
+    }
+
     const std::string html = read_file(page);
+    CHECK(contains(html, "taken because k.x:dim(0):extent() &lt;= 24576, here 8192 &lt;= 24576."));
     CHECK(count(html, "<svg class=\"roofline\"") == 1);
     CHECK(count(html, "class=\"roof\"") == 3);
     size_t points = 2;  // both, and those kernels of several that compute and move something

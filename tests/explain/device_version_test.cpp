@@ -1,4 +1,4 @@
-// halyard explain for CUDA: which version of a schedule a call of a size takes, and why.
+// halyard explain for CUDA: which version of a schedule a call of a size takes, and why, by what each costs. By conditions: device_test.cpp.
 
 #include <catch2/catch.hpp>
 
@@ -17,32 +17,6 @@ nlohmann::json explained(const std::string &op, const std::string &shape, const 
 }
 
 }  // namespace
-
-TEST_CASE("Which version a call takes, and why", "[device]") {
-    const Folder folder;
-    const std::string page = folder / "page.html";
-    const auto longer = explained("softmax", "rows=4096,cols=8192", {"--html", page}).at("version");
-    const auto odd = explained("softmax", "rows=4096,cols=1001").at("version");
-    INFO(longer.dump(1) << odd.dump(1));
-    CHECK(longer.at("number") != odd.at("number"));
-    const std::string why = longer.at("why").at(0);
-    CHECK(contains(why,
-                   "Version " + std::to_string(longer.at("number").get<int>()) + " of " + std::to_string(longer.at("all").size()) + ": "));
-    CHECK(contains(why, "held=shared"));
-    CHECK(contains(why, "taken because k.x:dim(0):extent() <= 24576, here 8192 <= 24576."));
-    CHECK(contains(longer.at("why").dump(),
-                   "Versions 3 to 5 are not taken because this does not hold: k.y:dim(1):extent() <= 528, here 4096 <= 528."));
-    CHECK(contains(longer.at("why").dump(), "is not taken because this does not hold: not (k.x:dim(0):extent() % 4 == 0 and "));
-    CHECK(contains(longer.at("why").dump(), "is not taken because this does not hold: k.x:dim(0):extent() <= 7168, here 8192 <= 7168."));
-    // The first whose condition holds, by the list itself.
-    for (const auto &version : {longer, odd}) {
-        const size_t taken = version.at("number").get<size_t>() - 1;
-        for (size_t i = 0; i <= taken; i++) {
-            CHECK(version.at("all")[i].value("holds", true) == (i == taken));
-        }
-    }
-    CHECK(contains(read_file(page), "taken because k.x:dim(0):extent() &lt;= 24576, here 8192 &lt;= 24576."));
-}
 
 TEST_CASE("The version that costs least, the last one, and none", "[device]") {
     const auto product = explained("gemm_fp8", "m=1024,n=1024,k=1024").at("version");

@@ -9,7 +9,7 @@ import sys
 import unittest
 
 try:
-    from tiny import MODELS, write_tiny
+    from tiny import write_tiny
 except ImportError:
     print("numpy is not installed: scripts/setup brings it for Python 3.11")
     sys.exit(77)
@@ -29,7 +29,7 @@ class GpuTogetherTest(unittest.TestCase):
         self.assertGreater(int(done.stdout.split()[2]), 250 * sequences * (steps - 1))  # logits
 
     def test_every_kind_of_model(self):
-        for name in MODELS:
+        for name in ("llama", "qwen2", "gemma3", "k_quants"):  # pairs that are neighbours or halves, norms of heads, blocks of 256
             with self.subTest(name):
                 self.check(name, 3, 9, 2 if name == "gemma3" else 4)
 
@@ -37,7 +37,7 @@ class GpuTogetherTest(unittest.TestCase):
         self.check("qwen2", 9, 4, 2)
 
     def test_other_caches(self):
-        for name in ("llama", "qwen3", "gemma3"):
+        for name in ("llama", "qwen3"):
             with self.subTest(name):
                 self.check(name, 4, 7, 2, 2, 3)  # bf16, int8
 

@@ -17,6 +17,8 @@ namespace {
 
 const std::string kThisHost = "host";
 
+const Wanted kEveryValue = [](const std::string &, const std::string &) { return true; };
+
 Assignments small_tiles(const halyard::ScriptHeader &head) {
     Assignments tiles;
     for (const auto &t : head.params) {
@@ -43,25 +45,74 @@ bool chooses_tiles(const halyard::ScriptHeader &head) {
     return std::any_of(head.params.begin(), head.params.end(), [](const auto &t) { return t.name == "rows" && t.value == "0"; });
 }
 
-// What is open of the number-th schedule of an op.
-std::vector<Assignments> assignments_of(const std::vector<Choice> &open, size_t number) {
-    constexpr size_t kFew = 2;  // both kinds of device
-    std::vector<Assignments> all = all_pairs(open);
-    if (number == 0) {
-        return tests_pairs() ? all : with_every_value(all);
+// Where an op stands in the list of all.
+size_t number_of(const OpTest &test) {
+    const std::vector<const OpTest *> all = {
+#define HALYARD_OP(name, ...) &name##_test(),
+#include "ops.inc"
+#undef HALYARD_OP
+    };
+    return size_t(std::find(all.begin(), all.end(), &test) - all.begin());
+}
+
+// What ops compute by the same code of generators/math and schedules/lib, each value of which is tested with this op at every level.
+bool has_every_value(const OpTest &test, const std::string &choice) {
+    return (choice == "activation" && &test == &bias_activation_test()) || (choice == "output" && &test == &rms_norm_test()) ||
+           (choice == "format" && &test == &gemm_q_test());
+}
+
+// What builds of one target are asked for: of each choice all values, but of what many ops have by the same code some four, others from op
+// to op. Of four to eleven values AVX2 and this host's level have all between them.
+Wanted wanted_of(const OpTest &test, const std::vector<Choice> &choices, const std::string &target) {
+    const std::set<std::string> shared = {"activation", "cache_type", "format", "order", "output"};
+    constexpr size_t kMany = 4;
+    const size_t number = number_of(test) + (target == kThisHost ? 1 : 0);
+    std::set<std::pair<std::string, std::string>> left_out;
+    for (const Choice &c : choices) {
+        if (c.values.size() < kMany || shared.count(c.name) == 0 || has_every_value(test, c.name)) {
+            continue;
+        }
+        const size_t step = std::max<size_t>(2, c.values.size() / kMany);
+        for (size_t v = 0; v < c.values.size(); v++) {
+            if ((v + number) % step != 0) {
+                left_out.insert({c.name, c.values[v]});
+            }
+        }
     }
-    all = with_every_value(all);
-    if (tests_pairs() || all.size() <= kFew) {
+    return [=](const std::string &choice, const std::string &value) { return left_out.count({choice, value}) == 0; };
+}
+
+// What is open of a schedule for CUDA, of an op of which others have these builds: all of it for the first one, and of the others what
+// those before have least of.
+std::vector<Assignments> assignments_of(const OpTest &test, const std::vector<Choice> &open, const std::vector<Assignments> &before) {
+    const std::vector<Assignments> pairs = all_pairs(open);
+    if (tests_pairs() && before.empty()) {
+        return pairs;
+    }
+    const std::vector<Assignments> all = with_every_value(pairs, tests_pairs() ? kEveryValue : wanted_of(test, open, kCudaTarget));
+    if (before.empty() || tests_pairs()) {
         return all;
     }
-    // Other ones for each schedule.
-    std::rotate(all.begin(), all.begin() + long(number * kFew % all.size()), all.end());
-    std::stable_partition(all.begin() + 1, all.end(), [&](const Assignments &a) {
-        const auto device = a.find("devices");
-        return device == a.end() || device->second != all.front().at("devices");
-    });
-    all.resize(kFew);
-    return all;
+    const auto device = [](const Assignments &a) { return a.count("devices") > 0 ? a.at("devices") : ""; };
+    std::vector<Assignments> seen = before, few;
+    const auto news = [&](const Assignments &a) {
+        return std::count_if(a.begin(), a.end(), [&](const auto &value) {
+            return std::none_of(seen.begin(), seen.end(), [&](const Assignments &s) {
+                const auto found = s.find(value.first);
+                return found != s.end() && found->second == value.second;
+            });
+        });
+    };
+    for (const std::string &of : std::set<std::string>{"", "sm_80", "sm_90a"}) {
+        std::vector<Assignments> candidates;
+        std::copy_if(pairs.begin(), pairs.end(), std::back_inserter(candidates), [&](const Assignments &a) { return device(a) == of; });
+        if (!candidates.empty()) {
+            few.push_back(
+                *std::max_element(candidates.begin(), candidates.end(), [&](const auto &a, const auto &b) { return news(a) < news(b); }));
+            seen.push_back(few.back());
+        }
+    }
+    return few;
 }
 
 // Of a night, all values of a choice; else the first.
@@ -74,16 +125,10 @@ std::vector<std::string> values_of(const OpTest &test, const std::string &name) 
     return {""};
 }
 
-// How weights in blocks lie. All ops unpack them by the same code, for which every format is tested with gemm_q at every level, and with
-// every op at this host's.
-std::set<std::string> held_by_gemm_q(const OpTest &test) {
-    std::set<std::string> names;
-    for (const char *name : {"format", "group_size", "interleaved", "zero_points"}) {
-        if (test.is_of_host(name)) {
-            names.insert(name);
-        }
-    }
-    return names;
+// How weights in blocks lie. All ops unpack them by the same code, for which every format is tested with gemm_q at every level, and at
+// this host's with other ops.
+bool is_of_blocks(const std::string &choice) {
+    return choice == "format" || choice == "group_size" || choice == "interleaved" || choice == "zero_points";
 }
 
 // With all that an op can add to its sums, which the compiler might take for terms of these.
@@ -150,7 +195,13 @@ std::vector<Assignments> builds_for(const OpTest &test, const std::string &targe
     if (tests_pairs()) {
         return builds;
     }
-    return target == kThisHost ? with_every_value(builds, builds_of_same_bits(test)) : with_every_value(builds, {}, held_by_gemm_q(test));
+    const Wanted wanted = wanted_of(test, test.choices(), target);
+    if (target == kThisHost) {
+        return with_every_value(builds, wanted, builds_of_same_bits(test));
+    }
+    return with_every_value(builds, [&](const std::string &choice, const std::string &value) {
+        return wanted(choice, value) && !(is_of_blocks(choice) && test.is_of_host(choice));
+    });
 }
 
 std::map<std::string, Assignments> builds_of_schedules(const OpTest &test) {
@@ -165,9 +216,9 @@ std::map<std::string, Assignments> builds_of_schedules(const OpTest &test) {
 
 std::vector<Assignments> cuda_builds(const OpTest &test, const std::string &op) {
     std::vector<Assignments> builds;
-    size_t number = 0;
     // Large tiles in the first build for a device; small ones take the compiler and the emulator a fraction of the time.
     std::set<std::string> with_large_tiles;
+    bool all_threads = true;
     for (const auto &schedule : halyard::schedules_of(op)) {
         if (schedule.place != kCudaTarget) {
             continue;
@@ -207,7 +258,7 @@ std::vector<Assignments> cuda_builds(const OpTest &test, const std::string &op) 
         if (tests_pairs()) {
             with_large_tiles.clear();
         }
-        for (auto build : assignments_of(open, number++)) {
+        for (auto build : assignments_of(test, open, builds)) {
             build.insert(given.begin(), given.end());
             if (!with_large_tiles.insert(build["devices"]).second) {
                 const Assignments tiles = small_tiles(head);
@@ -221,6 +272,11 @@ std::vector<Assignments> cuda_builds(const OpTest &test, const std::string &op) 
             }
             if (build["devices"].empty()) {
                 build.erase("devices");
+            }
+            // All numbers of threads are versions of one library: once is enough.
+            if (const auto threads = build.find("set.threads"); threads != build.end() && threads->second == "0") {
+                threads->second = all_threads || tests_pairs() ? "0" : "64";
+                all_threads = false;
             }
             build["schedule"] = schedule.name;
             build["target"] = kCudaTarget;

@@ -2,8 +2,8 @@
 #define HALYARD_TESTS_OPS_BUILDS_H
 
 /** \file
- * The builds of an op that are tested: between them they hold each value of its choices, and with HALYARD_TEST_PAIRS=1 in the
- * environment each pair of them, which takes four times as long.
+ * The builds of an op that are tested: between them they hold each value of its choices; of choices with four and more, this host's level
+ * has every other value and AVX2 the rest. With HALYARD_TEST_PAIRS=1 in the environment each level has each pair of values.
  */
 
 #include <map>
@@ -28,14 +28,14 @@ std::vector<Assignments> builds_of_same_bits(const OpTest &test);
 std::vector<Assignments> builds_of_pairs(const OpTest &test, const std::string &target);
 
 /** Those that are tested of one target, each once. Those for this host begin with the builds of same bits: whoever comes first makes the
- * library of both tests. Those for another level than this host's do not look for every format of weights in blocks: gemm_q's do. */
+ * library of both tests. How weights in blocks lie is of no account to those for another level than this host's, but to gemm_q's. */
 std::vector<Assignments> builds_for(const OpTest &test, const std::string &target);
 
 /** Of those for this host the first of each schedule, by the name that the op's choices have for it. */
 std::map<std::string, Assignments> builds_of_schedules(const OpTest &test);
 
 /** For each CUDA schedule, what of the choices it leaves open: all of it for the first, and for the others, which have most of
- * their code in common with it, every value with pairs, and otherwise a few. */
+ * their code in common with it, every value with pairs, and otherwise one, or one for each kind of device. */
 std::vector<Assignments> cuda_builds(const OpTest &test, const std::string &op);
 
 }  // namespace ops_test

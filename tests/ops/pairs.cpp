@@ -76,13 +76,13 @@ std::vector<Assignments> all_pairs(const std::vector<Choice> &choices) {
     return rows;
 }
 
-std::vector<Assignments> with_every_value(const std::vector<Assignments> &all, const std::vector<Assignments> &given,
-                                          const std::set<std::string> &any) {
+std::vector<Assignments> with_every_value(const std::vector<Assignments> &all, const Wanted &wanted,
+                                          const std::vector<Assignments> &given) {
     using Value = std::pair<std::string, std::string>;
     std::set<Value> missing;
     for (const Assignments &assignments : all) {
         std::copy_if(assignments.begin(), assignments.end(), std::inserter(missing, missing.end()),
-                     [&](const auto &value) { return any.count(value.first) == 0; });
+                     [&](const auto &value) { return wanted(value.first, value.second); });
     }
     const auto take = [&](const Assignments &assignments) {
         for (const auto &value : assignments) {
@@ -98,6 +98,20 @@ std::vector<Assignments> with_every_value(const std::vector<Assignments> &all, c
         const auto best = std::max_element(all.begin(), all.end(), [&](const auto &a, const auto &b) { return gain(a) < gain(b); });
         take(*best);
         kept.push_back(*best);
+    }
+    // Of the first ones some bring nothing that the later ones have not.
+    const auto is_needed = [&](size_t place) {
+        return std::any_of(kept[place].begin(), kept[place].end(), [&](const Value &value) {
+            const auto has = [&](const Assignments &a) { return a.count(value.first) > 0 && a.at(value.first) == value.second; };
+            return wanted(value.first, value.second) && std::count_if(kept.begin(), kept.end(), has) == 1;
+        });
+    };
+    for (size_t place = given.size(); place < kept.size();) {
+        if (is_needed(place)) {
+            place++;
+        } else {
+            kept.erase(kept.begin() + long(place));
+        }
     }
     return kept;
 }

@@ -1,0 +1,21 @@
+# halyard_app_library(NAME ...): halyard_add_library() of an application's kernel for processors, for all levels that it names or that are
+# usual; with HALYARD_APPS_FOR_HOST for this machine's alone.
+option(HALYARD_APPS_FOR_HOST "Build the applications' libraries for this machine's level of instructions alone, as tests run them" OFF)
+if(HALYARD_APPS_FOR_HOST)
+    install(CODE "message(WARNING \"the applications' libraries are for this machine alone: configure with HALYARD_APPS_FOR_HOST=OFF for others\")")
+endif()
+
+function(halyard_app_library name)
+    set(names OP SCHEDULE GENERATOR TARGETS PARAMS SET)
+    cmake_parse_arguments(PARSE_ARGV 1 app "" "" "${names}")
+    if(HALYARD_APPS_FOR_HOST)
+        set(app_TARGETS host)
+    endif()
+    set(arguments ${app_UNPARSED_ARGUMENTS})
+    foreach(argument IN LISTS names)
+        if(DEFINED app_${argument})
+            list(APPEND arguments ${argument} ${app_${argument}})
+        endif()
+    endforeach()
+    halyard_add_library(${name} ${arguments})
+endfunction()
