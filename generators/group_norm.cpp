@@ -12,7 +12,6 @@
 #include "math/elements.h"
 #include "math/number.h"
 #include "math/open_number.h"
-#include "math/own_rounding.h"
 #include "math/quantize.h"
 
 namespace {
@@ -61,7 +60,7 @@ public:
         }
         inv_std(g, n) = 1.0f / sqrt(sum_sq(g, n) / count + eps);
         const Expr group = (c - x.dim(2).min()) / channels;
-        channel_scale(c, n) = own_product(inv_std(group, n), load_f32(weight(c)), get_target());
+        channel_scale(c, n) = inv_std(group, n) * load_f32(weight(c));
         channel_shift(c, n) = load_f32(bias(c));
         normalised(w, h, c, n) = (load_f32(x(w, h, c, n)) - mean(group, n)) * channel_scale(c, n) + channel_shift(c, n);
         Expr v = normalised(w, h, c, n);

@@ -7,7 +7,6 @@
 #include <Halide.h>
 
 #include "math/elements.h"
-#include "math/own_rounding.h"
 #include "math/own_scale.h"
 #include "math/quantize.h"
 
@@ -94,8 +93,7 @@ public:
             inv_std(row) = 1.0f / sqrt(abs(var) + eps);
         }
         const auto normed = [&](const Expr &at) {
-            // Not so within sums, which the compiler would add up element by element.
-            return own_product(h(at, row) - mean(row), inv_std(row), get_target()) * load_f32(weight(at)) + load_f32(bias(at));
+            return (h(at, row) - mean(row)) * inv_std(row) * load_f32(weight(at)) + load_f32(bias(at));
         };
         y(col, row) = own_scale ? own_scale(normed, 1.0f, col, row, x.width(), y, get_target()) : stored(normed(col), get_target());
     }

@@ -7,7 +7,6 @@
 #include <Halide.h>
 
 #include "math/elements.h"
-#include "math/own_rounding.h"
 #include "math/own_scale.h"
 #include "math/quantize.h"
 #include "math/rms.h"
@@ -67,7 +66,7 @@ public:
         if (own_scale) {
             y(col, row) = own_scale(weighted, inv_rms(row), col, row, x.width(), y, get_target());
         } else {
-            y(col, row) = stored(own_product(h(col, row), inv_rms(row), get_target()) * load_f32(weight(col)), get_target());
+            y(col, row) = stored(h(col, row) * inv_rms(row) * load_f32(weight(col)), get_target());
         }
     }
 

@@ -91,7 +91,9 @@ public:
             peak_(of) = 0;
             peak_(of) = max(peak_(of), magnitude(unsafe_promise_clamped(at, 0, cols - 1)));
         }
-        const Expr largest = own_product(reinterpret<float>(peak_(of)), factor, target);
+        // In this order, whatever loops rows lie in: the compiler would multiply three numbers in any.
+        const auto times_factor = [&](const Expr &v) { return Internal::is_const_one(factor) ? v : own_product(v, factor, target); };
+        const Expr largest = times_factor(reinterpret<float>(peak_(of)));
         (*scales_)(of) = own_scale_of(output_, largest);
         inv_scale_(of) = inverse_own_scale(output_, largest);
         const int rows_at = int(of.size()) - 1;
@@ -99,7 +101,7 @@ public:
         if (scaling_ == ScaleOf::kBlock) {
             scales_->dim(0).set_bounds(0, (cols + (kScaleBlock - 1)) / kScaleBlock);
         }
-        return quantize(output_, own_product(element(col), factor, target), inv_scale_(of_col), 0, target);
+        return quantize(output_, times_factor(element(col)), inv_scale_(of_col), 0, target);
     }
 
 private:

@@ -15,7 +15,6 @@
 #include "math/compare.h"
 #include "math/elements.h"
 #include "math/float8_rounding.h"
-#include "math/own_rounding.h"
 
 namespace halyard {
 
@@ -81,12 +80,11 @@ inline Halide::Expr round_clamped(const Halide::Expr &v, const Halide::Expr &zer
 inline Halide::Expr quantize(OutputType output, const Halide::Expr &v, const Halide::Expr &inv_scale, const Halide::Expr &zero_point,
                              const Halide::Target &target = {}) {
     using namespace Halide;
-    const Expr scaled = own_product(v, inv_scale, target);
     if (is_float8(output)) {
-        return float8_of_f32(float8_of(output), scaled, target);
+        return float8_of_f32(float8_of(output), v * inv_scale, target);
     }
-    return output == OutputType::kU8 ? cast<uint8_t>(round_clamped(scaled, zero_point, 0, 255))
-                                     : cast<int8_t>(round_clamped(scaled, zero_point, -128, 127));
+    return output == OutputType::kU8 ? cast<uint8_t>(round_clamped(v * inv_scale, zero_point, 0, 255))
+                                     : cast<int8_t>(round_clamped(v * inv_scale, zero_point, -128, 127));
 }
 
 /** How an output is stored, with the scale and zero point of one of 8 bits as inputs of a generator. */
