@@ -238,7 +238,6 @@ class Program(unittest.TestCase):
             os.close(reading)
             os.close(writing)
 
-    @unittest.skipUnless(REAL, "scripts/setup brings the model")
     def test_a_file_that_becomes_shorter_is_an_error(self):
         path = pathlib.Path(self.folder.name) / "cut off.gguf"
         path.write_bytes(self.models["llama"].read_bytes())
@@ -252,6 +251,7 @@ class Program(unittest.TestCase):
         self.assertEqual(program.returncode, 1, said)
         self.assertIn("cut off.gguf: has become shorter while it was read", said)
 
+    @unittest.skipUnless(REAL, "scripts/setup brings the model")
     def test_ctrl_c_ends_an_answer_and_not_the_conversation(self):
         talk = subprocess.Popen([PROGRAM, "--model", REAL, "--chat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         os.set_blocking(talk.stdout.fileno(), False)
