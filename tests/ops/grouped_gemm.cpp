@@ -99,7 +99,7 @@ public:
 
     /** The tokens keep their experts. */
     bool has_batches(const Assignments &choices) const override {
-        return is_on(choices, "gather");  // else tokens are sorted, and lie in another order
+        return is_on(choices, "gather") && is_on(choices, "combine");  // else rows are sorted by expert, and lie in another order
     }
 
     void fit(KernelArguments &part, KernelArguments &all, const Dims &dims, int first) const override {

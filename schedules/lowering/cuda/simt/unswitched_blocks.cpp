@@ -41,6 +41,8 @@ bool has_load(const Expr &e) {
     return find.found;
 }
 
+using Values = std::vector<std::pair<std::string, Expr>>;  // of lets around
+
 // Loops and lets around what is visited.
 class InContext : public IRMutator {
 protected:
@@ -104,7 +106,7 @@ protected:
     Scope<Interval> varying;  // threads and loops
 
 public:
-    InContext(const Kernel &kernel, const std::vector<std::pair<std::string, Expr>> &outer) {
+    InContext(const Kernel &kernel, const Values &outer) {
         for (const auto &l : outer) {
             lets.push(l.first, l.second);
         }
@@ -164,11 +166,8 @@ class WithoutConditions : public InContext {
     bool of_clamp_ = false;
 
 public:
-    WithoutConditions(const Kernel &kernel, const std::vector<std::pair<std::string, Expr>> &outer, const std::vector<Expr> &all)
-        : InContext(kernel, outer), all_(all) {}
+    WithoutConditions(const Kernel &kernel, const Values &outer, const std::vector<Expr> &all) : InContext(kernel, outer), all_(all) {}
 };
-
-using Values = std::vector<std::pair<std::string, Expr>>;  // of lets around
 
 // What has to be none below 0 for a version without conditions; none where arrays in shared memory would be declared twice.
 std::vector<Expr> needed_in(const Stmt &s, const Kernel &kernel, const Values &lets) {
