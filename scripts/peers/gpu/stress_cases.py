@@ -320,7 +320,7 @@ def interleaved_cases():
                 **{f"w_{name}_q8_0_interleaved": ((-(-d["n"] // INTERLEAVED), d["k"] // OF_BLOCK, bytes_of_blocks), interleaved_blocks) for name in names}}
 
     def products(x, weights):
-        return [multiply(x, weights_of_blocks(w)) for w in weights]
+        return tuple(multiply(x, weights_of_blocks(w)) for w in weights)
 
     def swiglu(x, w_gate_q8_0_interleaved, w_up_q8_0_interleaved):
         gate, up = products(x, (w_gate_q8_0_interleaved, w_up_q8_0_interleaved))
