@@ -85,7 +85,7 @@ public:
                   const Halide::Expr &columns) {
         using namespace Halide;
         if (sums_ == BlockSums::kWarps) {
-            throw CompileError("sums=warps is for gemm_q on CUDA");
+            throw CompileError("sums=warps is for gemm_q on CUDA, with interleaved blocks");
         }
         BlockRows &rows = *rows_;
         require(depth, columns);

@@ -65,7 +65,7 @@ private:
     void define_interleaved(const BlockWeights &weights, const std::string &name, const Halide::Expr &block, const Halide::Type &type) {
         using namespace Halide;
         if (weights.is_float() || weights.has_minimum() || weights.high_bits() > 0) {
-            throw CompileError("sums=warps multiplies by int4, int8, and by interleaved blocks of q4_0 and q8_0");
+            throw CompileError("sums=warps multiplies by interleaved blocks of q4_0 and q8_0");
         }
         Func bytes(name + "_bytes");
         bytes(with_place({byte, group, word}, {panel})) = weights.panel_byte(byte, group, word, block, panel);

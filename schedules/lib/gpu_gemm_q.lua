@@ -245,6 +245,20 @@ function gemm_q.weights(k, name)
   return { bytes = k[name .. "_bytes"], high = maybe "_high_bytes", numbers = numbers, element = k[name .. "_element"] }
 end
 
+-- What schedules of few rows by threads leave open.
+function gemm_q.params_of_few()
+  return {
+    rows  = tune { 0, 1, 2, 4, 8, default = 0 }, -- that a thread has; 0: by the rows of a call, up to 4
+    near  = tune { 1, 2, 4, default = 4 },       -- columns of a thread
+    turns = tune { 1, 2, 3, 4, 6, 8, default = 1 }, -- blocks of a part that are loaded together, where a thread has one row
+    once  = tune { 0, 1, 2, default = 2 },          -- so many or fewer may be all of them, which are unpacked before anything else
+    rounds = tune { 0, 1, default = 0, search = false }, -- 1: a version for that
+  }
+end
+
+-- Whether a block has the threads. For `where`.
+function gemm_q.few_fit(p) return p.interleaved // p.near * 4 * p.parts <= 1024 end
+
 -- Versions by the rows of a call. Threads have fewer rows than a call where all blocks of threads are under way at once: each unpacks
 -- its panel's weights again, and has less to do. Of one row, a thread has registers for several blocks of the depth, and for all of a
 -- short one. A row's result is the same bits in each.

@@ -11,15 +11,9 @@ return schedule "product" {
     parts = tune { 4, 8, 16, 24, 32, default = 8 }, -- of the depth, by threads
   },
 
-  params = {
-    rows  = tune { 0, 1, 2, 4, 8, default = 0 }, -- that a thread has; 0: by the rows of a call, up to 4
-    near  = tune { 1, 2, 4, default = 4 },       -- columns of a thread
-    turns = tune { 1, 2, 3, 4, 6, 8, default = 1 }, -- blocks of a part that are loaded together, where a thread has one row
-    once  = tune { 0, 1, 2, default = 2 },          -- so many or fewer may be all of them, which are unpacked before anything else
-    rounds = tune { 0, 1, default = 0, search = false }, -- 1: a version for that
-  },
+  params = gemm_q.params_of_few(),
 
-  where = function(p) return p.interleaved // p.near * 4 * p.parts <= 1024 end,
+  where = gemm_q.few_fit,
 
   versions = gemm_q.versions_of_few,
 
