@@ -112,7 +112,14 @@ std::vector<Assignments> assignments_of(const OpTest &test, const std::vector<Ch
             seen.push_back(few.back());
         }
     }
-    return few;
+    // What other ops leave to this one: each value that no schedule before has.
+    const auto is_left = [&](const std::string &choice, const std::string &value) {
+        return has_every_value(test, choice) && std::none_of(before.begin(), before.end(), [&](const Assignments &b) {
+                   const auto found = b.find(choice);
+                   return found != b.end() && found->second == value;
+               });
+    };
+    return with_every_value(pairs, is_left, few);
 }
 
 // Of a night, all values of a choice; else the first.
